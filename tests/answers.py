@@ -7,6 +7,7 @@ import numpy as np
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import Books, Charge, PrivacyLedger
+from sdv_privpgd.privacy.noise import rounded_gaussian
 from sdv_privpgd.privacy.queries import (
     Adjacency,
     CountQuery,
@@ -82,16 +83,10 @@ def values_of(columns):
 def charge_of(mechanism, what, queries, values, squared, stddev, mu_squared, delta, **more):
     """An entry of the books; ``squared`` are the sensitivities under replace-one and add-remove."""
     return Charge(
-        mechanism=mechanism,
-        what=what,
-        num_queries=queries,
-        num_values=values,
-        sensitivity_squared=tuple(zip(Adjacency, squared, strict=True)),
-        stddev=stddev,
-        mu_squared=Fraction(mu_squared),
-        delta=Fraction(delta),
-        **more,
-    )
+        mechanism=mechanism, what=what, num_queries=queries, num_values=values,
+        sensitivity_squared=tuple(zip(Adjacency, squared, strict=True)), stddev=stddev,
+        mu_squared=Fraction(mu_squared), delta=Fraction(delta), **more,
+    )  # fmt: skip
 
 
 class SpyDataset(Dataset):
@@ -103,3 +98,25 @@ class SpyDataset(Dataset):
         assert self.curator.ledger.charges, "the table was read before it was paid for"
         self.reads += 1
         return super().total(tally)
+
+
+def squared_change(query, before, after):
+    """The squared L2 distance of two tables' answers."""
+    pairs = zip(query.answer(after).flat, query.answer(before).flat, strict=True)
+    return sum((int(x) - int(y)) ** 2 for x, y in pairs)  # Python integers: exact
+
+
+def scaled(factor):
+    """Noise that is so many times what it has to be."""
+    return lambda stddev, size, words: rounded_gaussian(factor * stddev, size, words)
+
+
+def discovering(change):
+    """``Curator.discover`` of which ``change`` makes others, of the true pairs and the found."""
+    real = Curator.discover
+
+    def discover(self, *asked, **told):
+        found = real(self, *asked, **told)
+        return {name: change(self._values.counts(name).pairs(), found[name]) for name in found}
+
+    return discover

@@ -6,6 +6,7 @@ import os
 import sdv  # noqa: F401  (before a module of ours is named: it loads them at its end)
 from made_up import kinds
 
+from sdv_privpgd.cli import linking  # noqa: F401  (before a test replaces a name that it takes)
 from sdv_privpgd.cli.start import main
 
 SECRET = "CANARYTEXT"

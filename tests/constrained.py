@@ -1,5 +1,7 @@
 """A table of which most rows break constraints, and synthesizers under them."""
 
+from itertools import combinations
+
 import numpy as np
 import pandas as pd
 import sdv_tables
@@ -116,29 +118,16 @@ def broken(kind: str, rows: pd.DataFrame) -> int:
     dates = {
         name: pd.to_datetime(rows[name], format="%d/%m/%Y") for name in ("start", "middle", "end")
     }
+    lights = rows[["red", "green", "blue"]]
+    ordered = list(combinations(dates.values(), 2))
     valid = {
         "inequality": lambda: ~(rows["low"] > rows["high"]),
         "strict": lambda: ~(rows["low"] >= rows["high"]),
         "mixed": lambda: ~(rows["low"] >= rows["real"]),
-        "range": lambda: (
-            ~(
-                (dates["start"] > dates["middle"])
-                | (dates["middle"] > dates["end"])
-                | (dates["start"] > dates["end"])
-            )
-        ),
-        "strict range": lambda: (
-            ~(
-                (dates["start"] >= dates["middle"])
-                | (dates["middle"] >= dates["end"])
-                | (dates["start"] >= dates["end"])
-            )
-        ),
+        "range": lambda: ~np.any([one > later for one, later in ordered], axis=0),
+        "strict range": lambda: ~np.any([one >= later for one, later in ordered], axis=0),
         "increments": lambda: rows["price"].isna() | (rows["price"] % 25 == 0),
-        "one hot": lambda: (
-            rows[["red", "green", "blue"]].astype(float).sum(axis=1).eq(1)
-            & rows[["red", "green", "blue"]].isin([0, 1]).all(axis=1)
-        ),
+        "one hot": lambda: lights.astype(float).sum(axis=1).eq(1) & lights.isin([0, 1]).all(axis=1),
         "combinations": lambda: pd.Series(
             [
                 tuple(None if pd.isna(cell) else cell for cell in row) in CITIES

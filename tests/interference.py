@@ -7,7 +7,6 @@ import logging
 import pickle
 import re
 import tempfile
-import warnings
 from decimal import Decimal
 from pathlib import Path
 
@@ -15,6 +14,7 @@ import cloudpickle
 import numpy as np
 import pandas as pd
 import sdv_tables
+from made_up import heard
 
 from sdv_privpgd import DomainMismatchError, PrivPGDSynthesizer
 from sdv_privpgd.fitting.model_file import NotKeptError
@@ -38,8 +38,7 @@ def observe(synthesizer, data, caplog, capsys, known=KNOWN) -> dict[str, object]
     caplog.clear()
     capsys.readouterr()
     fitted = copy.deepcopy(synthesizer)
-    with warnings.catch_warnings(record=True) as caught, caplog.at_level(logging.DEBUG):
-        warnings.simplefilter("always")
+    with heard() as caught, caplog.at_level(logging.DEBUG):
         told = [str(check := fitted.check(data))]
         try:
             fitted.fit(data, allow_lost=check.to_dict()["lost"])

@@ -29,10 +29,24 @@ def kinds(**sdtypes):
     return {name: {"sdtype": sdtype} for name, sdtype in sdtypes.items()}
 
 
+def relationship(parent, parent_key, child, child_key):
+    """What SDV's metadata say of two tables that belong together."""
+    named = ("parent_table_name", "parent_primary_key", "child_table_name", "child_foreign_key")
+    return dict(zip(named, (parent, parent_key, child, child_key), strict=True))
+
+
 def in_columns(names, rows):
     """Rows, as columns of whatever is in them."""
     cells = [pd.Series([row[place] for row in rows], dtype=object) for place in range(len(names))]
     return dict(zip(names, cells, strict=True))
+
+
+@contextmanager
+def heard():
+    """All warnings of what is done."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        yield said
 
 
 @contextmanager

@@ -149,19 +149,12 @@ def _by_cell(answer: np.ndarray) -> dict:
 
 def in_units(tape: Tape, units: int) -> Tape:
     """The same answers, each number so many times as large."""
-    return replace(
-        tape,
-        releases=[
-            replace(
-                release,
-                released=[
-                    {cell: number * units for cell, number in each.items()}
-                    for each in release.released
-                ],
-            )
-            for release in tape.releases
-        ],
-    )
+
+    def turned(release):
+        counts = [{at: units * count for at, count in own.items()} for own in release.released]
+        return replace(release, released=counts)
+
+    return replace(tape, releases=[turned(release) for release in tape.releases])
 
 
 def require_fresh_noise_as_charged(tape: Tape, ledger: PrivacyLedger) -> None:

@@ -6,6 +6,7 @@ from datetime import date
 
 import numpy as np
 import pandas as pd
+from made_up import heard
 
 from sdv_privpgd import Boolean, Categorical, Datetime, Link, Numerical, fit_table, fit_tables
 
@@ -43,8 +44,7 @@ def table(num_rows=3_000):
 
 
 def observed(private, columns=COLUMNS, **settings):
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always")
+    with heard() as said:
         warnings.simplefilter("ignore", ResourceWarning)  # sockets of Spark's
         fitted = fit_table(private, columns, 20.0, allow_lost=list(columns), **settings)
     return {

@@ -7,7 +7,12 @@ from sdv.metadata import Metadata
 
 from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD
 
-SMALL = {"method": PrivPGD(engine=ParticleGradientDescent(num_particles=300))}
+
+def by_particles(number):
+    return {"method": PrivPGD(engine=ParticleGradientDescent(num_particles=number))}
+
+
+SMALL = by_particles(300)
 """Settings that make a fit take a second."""
 
 

@@ -71,14 +71,8 @@ def test_the_moments_are_those_of_rounded_draws(stddev):
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("rows", [1, 3])
 def test_several_people_are_attacked_at_once_as_hard_as_one(adjacency, rows):
-    settings, description = asked(
-        COLUMNS,
-        1.0,
-        method="privpgd+pgm",
-        adjacency=adjacency,
-        delta=1e-5,
-        people=People(max_rows=rows),
-    )
+    told = {"method": "privpgd+pgm", "adjacency": adjacency, "delta": 1e-5}
+    settings, description = asked(COLUMNS, 1.0, people=People(max_rows=rows), **told)
     attack = attacked(settings, description.attributes, runs=1_000)
     assert attack.people == (5 if adjacency == "replace_one" else 11)
     assert attack.claim == pytest.approx(MU, abs=0.001)

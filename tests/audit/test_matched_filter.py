@@ -14,6 +14,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from answers import scaled
 from scipy.stats import norm
 
 from sdv_privpgd.base.domain import Domain
@@ -147,10 +148,6 @@ def test_a_mean_embedding_of_many_features_gains_no_more(epsilon, adjacency):
     estimate, error, claimed = audit(epsilon, adjacency, queries=[query], runs=10_000)
     assert not is_caught(estimate, error, claimed)
     assert estimate > claimed / 2
-
-
-def scaled(factor):
-    return lambda stddev, size, words: rounded_gaussian(factor * stddev, size, words)
 
 
 def from_a_seed(stddev, size, words):

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from answers import discovering, scaled
 
 from sdv_privpgd import Boolean, Categorical, Numerical, People
 from sdv_privpgd.audit import audit_fit, audit_measure
@@ -26,7 +27,6 @@ from sdv_privpgd.privacy import curator as curating
 from sdv_privpgd.privacy import ledger as ledgers
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import PrivacyLedger
-from sdv_privpgd.privacy.noise import rounded_gaussian
 from sdv_privpgd.releases import measured
 from sdv_privpgd.sources import visits
 
@@ -87,45 +87,25 @@ class TestDiscovery:
     )
     def test_exact_numbers(self, is_exact, plant, honest):
         """Of missing cells; and of values, of which noise decides alone whether they come out."""
-        real = Curator.discover
 
-        def discover(self, mu_squared, delta, *, what, names=None):
-            found = real(self, mu_squared, delta, what=what, names=names)
-            return {
-                name: [
-                    (
-                        value,
-                        dict(self._values.counts(name).pairs())[value] if is_exact(value) else n,
-                    )
-                    for value, n in values
-                ]
-                for name, values in found.items()
-            }
+        def exact(true, found):
+            return [(value, dict(true)[value] if is_exact(value) else n) for value, n in found]
 
-        plant(Curator, "discover", discover)
+        plant(Curator, "discover", discovering(exact))
         assert self.found(*honest) == {"counts released"}
 
     def test_rare_values_in_the_number_of_missing_cells(self, plant, honest):
         """As the true rest of all rows, with the noise of missing cells."""
-        real = Curator.discover
 
-        def discover(self, mu_squared, delta, *, what, names=None):
-            found = real(self, mu_squared, delta, what=what, names=names)
-            given = {name: {value for value, _ in values} for name, values in found.items()}
-            rest = {
-                name: sum(n for value, n in self._values.counts(name).pairs() if value not in own)
-                for name, own in given.items()
-            }
-            return {
-                name: [*values[:-1], (None, values[-1][1] + rest[name])]
-                for name, values in found.items()
-            }
+        def with_rest(true, found):
+            rest = sum(n for value, n in true if value not in dict(found))
+            return [*found[:-1], (None, found[-1][1] + rest)]
 
-        plant(Curator, "discover", discover)
+        plant(Curator, "discover", discovering(with_rest))
         assert self.found(*honest) == {"counts released"}
 
     def test_noise_that_is_too_small(self, plant, honest):
-        plant(curating, "rounded_gaussian", lambda s, n, words: rounded_gaussian(0.7 * s, n, words))
+        plant(curating, "rounded_gaussian", scaled(0.7))
         assert "counts released" in self.found(*honest)
 
     def test_a_threshold_for_one_row_of_several(self, plant):

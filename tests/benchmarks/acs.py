@@ -28,13 +28,9 @@ _ERRORS = {
 
 
 @options(
-    seeds=1,
-    published=False,
-    table="acs_income",
-    epsilon=2.5,
-    num_particles=100_000,
+    seeds=1, published=False, table="acs_income", epsilon=2.5, num_particles=100_000,
     published_epochs=1_000,
-)
+)  # fmt: skip
 def rows(given):
     names = ("table", "data", "epsilon", "num_particles", "published_epochs")
     passed = {name: getattr(given, name) for name in names}

@@ -24,16 +24,9 @@ from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD
 
 
 @options(
-    tables=["adult"],
-    arms=["GaussianCopula", "undeclared", "width", "declared"],
-    epsilon=1.0,
-    share=0.2,
-    rows=int,
-    bins=int,
-    seeds=1,
-    num_particles=int,
-    by_column=False,
-)
+    tables=["adult"], arms=["GaussianCopula", "undeclared", "width", "declared"], epsilon=1.0,
+    share=0.2, rows=int, bins=int, seeds=1, num_particles=int, by_column=False,
+)  # fmt: skip
 def rows(given):
     for name in given.tables:
         real = pd.read_parquet(given.data / f"{name}.parquet").iloc[: given.rows]
@@ -81,15 +74,13 @@ def _run(arm, real, metadata, domain, given, seed):
             synthesizer, lost = GaussianCopulaSynthesizer(metadata), {}
         else:
             lost = {"allow_lost": list(real)}
+            engine = ParticleGradientDescent(num_particles=given.num_particles)
             synthesizer = PrivPGDSynthesizer(
                 metadata,
                 given.epsilon,
                 public_domain=None if arm == "undeclared" else domain,
                 discovery_share=0.0 if arm == "width" else given.share,
-                method=PrivPGD(
-                    num_bins=given.bins,
-                    engine=ParticleGradientDescent(num_particles=given.num_particles),
-                ),
+                method=PrivPGD(num_bins=given.bins, engine=engine),
                 seed=seed,
             )
         synthesizer.fit({"table": real}, **lost)

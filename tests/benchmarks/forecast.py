@@ -39,12 +39,9 @@ _WHOLE = {"acs_income_ne_2018": ("AGEP", "COW", "SCHL", "MAR", "OCCP", "POBP", "
 
 
 @options(
-    tables=["adult", "bank", "diamonds", "acs_income_ne_2018"],
-    epsilons=[0.2, 1.0, 2.5],
-    fits=3,
-    rows=False,
-    undeclared=False,
-)
+    tables=["adult", "bank", "diamonds", "acs_income_ne_2018"], epsilons=[0.2, 1.0, 2.5], fits=3,
+    rows=False, undeclared=False,
+)  # fmt: skip
 def rows(given):
     for name in given.tables if given.undeclared else ():
         for epsilon in given.epsilons:

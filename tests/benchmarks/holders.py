@@ -43,16 +43,9 @@ _DELTA = 1e-5
 
 
 @options(
-    table="adult",
-    holders=[2, 5, 20],
-    by="education",
-    epsilon=1.0,
-    seeds=3,
-    alone=2,
-    refine=False,
-    rows=int,
-    num_particles=int,
-)
+    table="adult", holders=[2, 5, 20], by="education", epsilon=1.0, seeds=3, alone=2, refine=False,
+    rows=int, num_particles=int,
+)  # fmt: skip
 def rows(given):
     frame, facts = declared_table(given.table, given.data)
     if given.rows is not None and given.rows < len(frame):

@@ -38,13 +38,8 @@ _LEVEL = 0.95
 
 @options(
     tables=["adult", "bank", "california_housing", "acs_income_co_2018", "diamonds", "nist"],
-    epsilons=[0.2, 1.0, 2.5],
-    fits=20,
-    questions=150,
-    rows=int,
-    cells=32,
-    adjacency="replace_one",
-)
+    epsilons=[0.2, 1.0, 2.5], fits=20, questions=150, rows=int, cells=32, adjacency="replace_one",
+)  # fmt: skip
 def rows(given):
     for name in given.tables:
         table = load(name, given.data, given.cells)

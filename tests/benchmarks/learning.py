@@ -79,15 +79,9 @@ def of_arms(given, run):
 
 
 @options(
-    tables=["adult"],
-    arms=["PrivPGD", "target", "Real"],
-    epsilons=[1.0],
-    seeds=1,
-    rows=int,
-    bins=int,
-    times=1,
-    num_particles=int,
-)
+    tables=["adult"], arms=["PrivPGD", "target", "Real"], epsilons=[1.0], seeds=1, rows=int,
+    bins=int, times=1, num_particles=int,
+)  # fmt: skip
 def rows(given):
     def run(task, arm, epsilon, seed):
         watch, test = Stopwatch(), columns_of(task.test)

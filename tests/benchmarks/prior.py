@@ -42,12 +42,9 @@ MOST = 20_000
 
 
 @options(
-    pairs=["NE<-CO"],
-    arms=["without", "with", "prior", "shuffled", "uniform", "few", "fresh"],
-    epsilons=[0.2, 1.0],
-    rows=[2_000],
-    seeds=1,
-)
+    pairs=["NE<-CO"], arms=["without", "with", "prior", "shuffled", "uniform", "few", "fresh"],
+    epsilons=[0.2, 1.0], rows=[2_000], seeds=1,
+)  # fmt: skip
 def rows(given):
     for name in given.pairs:
         private, public, facts, label = _pair(name, given.data)

@@ -43,15 +43,9 @@ _LEVEL = 0.95
 
 
 @options(
-    kinds=["linear", "logistic"],
-    missing=[0.0, 0.1, 0.4],
-    epsilons=[5.0, 1.0],
-    rows=40_000,
-    fits=200,
-    categories=4,
-    engine="entropy",
-    on=["x", "g", "z"],
-)
+    kinds=["linear", "logistic"], missing=[0.0, 0.1, 0.4], epsilons=[5.0, 1.0], rows=40_000,
+    fits=200, categories=4, engine="entropy", on=["x", "g", "z"],
+)  # fmt: skip
 def rows(given):
     for kind in given.kinds:
         schema = _schema(kind, given.categories)

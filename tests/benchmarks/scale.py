@@ -20,13 +20,9 @@ _MOST_SAMPLED = 1_000_000
 
 
 @options(
-    rows=[100_000, 1_000_000],
-    columns=[10, 20],
-    num_particles=int,
-    epsilon=1.0,
-    from_files=Path,
+    rows=[100_000, 1_000_000], columns=[10, 20], num_particles=int, epsilon=1.0, from_files=Path,
     sources=reading.SOURCES,
-)
+)  # fmt: skip
 def rows(given):
     if given.from_files is not None:
         yield from reading.lines(given.from_files, given.rows, given.sources)

@@ -151,13 +151,9 @@ SHAPES = {
 
 
 @options(
-    shapes=list(SHAPES),
-    rows=[300, 2_000, 20_000],
-    epsilon=[0.2, 1.0, 5.0],
-    declared=["yes", "no"],
-    method="privpgd",
-    fits=5,
-)
+    shapes=list(SHAPES), rows=[300, 2_000, 20_000], epsilon=[0.2, 1.0, 5.0], declared=["yes", "no"],
+    method="privpgd", fits=5,
+)  # fmt: skip
 def rows(given):
     for name in given.shapes:
         for declared in given.declared:

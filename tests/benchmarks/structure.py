@@ -30,13 +30,9 @@ _KINDS = ["subgroup", "interval", "parity", "xor", "tenth"]
 
 
 @options(
-    kinds=_KINDS,
-    arms=["PrivPGD", "target"],
-    epsilons=[0.2, 1.0],
-    fits=10,
-    rows=20_000,
+    kinds=_KINDS, arms=["PrivPGD", "target"], epsilons=[0.2, 1.0], fits=10, rows=20_000,
     adjacency="add_remove",
-)
+)  # fmt: skip
 def rows(given):
     for kind in given.kinds:
         arms = [arm for arm in given.arms if kind != "tenth" or arm != "target"]

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sdv_tables
+from made_up import heard
 from sdv.cag import Inequality
 from sdv.errors import SynthesizerInputError
 from sdv.sampling import Condition, DataFrameCondition
@@ -197,8 +198,7 @@ def test_rows_that_were_written_before_a_failure_are_named(fitted, tmp_path, mon
 @pytest.mark.parametrize("size", [None, 1, 2])
 def test_conditions_that_cannot_be_met_are_said_once_and_without_sdv_s_advice(size, fitted):
     known = pd.DataFrame({"b": ["x", "nowhere", "y", None]})
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with heard() as caught:
         rows = fitted.sample_remaining_columns(known, batch_size=size)
     (warning,) = caught
     assert "2 of 4 conditions can be met" in str(warning.message)

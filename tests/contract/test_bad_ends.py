@@ -29,7 +29,6 @@ def write(path, **cells):
     table.loc[7, ["cost", "ward"]] = NUMBER, TEXT
     table = table.assign(**cells)
     if path.suffix == ".parquet":
-        pytest.importorskip("pyarrow")
         table.to_parquet(path, index=False)
     else:
         table.to_csv(path, index=False)

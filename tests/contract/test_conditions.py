@@ -11,7 +11,6 @@ from made_up import kinds, made_up
 from sdv.sampling import Condition, DataFrameCondition
 
 from sdv_privpgd import Between, PrivPGDSynthesizer
-from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD
 
 
 class TestConditions:
@@ -46,9 +45,7 @@ class TestConditions:
         table = made_up(4_000, a=0.5, b=0.9)
         table["b"] = table["a"] == table["b"]
         metadata = sdv_tables.metadata_of(kinds(a="boolean", b="boolean"))
-        synthesizer = PrivPGDSynthesizer(
-            metadata, 10.0, method=PrivPGD(engine=ParticleGradientDescent(num_particles=2000))
-        )
+        synthesizer = PrivPGDSynthesizer(metadata, 10.0, **sdv_tables.by_particles(2000))
         synthesizer.fit(table)
         rows = synthesizer.sample_from_conditions([Condition({"a": True}, num_rows=2000)])
         assert rows["b"].mean() == pytest.approx(0.9, abs=0.05)
@@ -132,12 +129,8 @@ class TestConditions:
         """With more than 1,000 particles that fit, twice as many rows are each of them twice."""
         metadata = sdv_tables.metadata_of(kinds(a="boolean", b="boolean", c="boolean"))
         domain = {name: {"range_is_nullable": False} for name in "abc"}
-        synthesizer = PrivPGDSynthesizer(
-            metadata,
-            10.0,
-            method=PrivPGD(engine=ParticleGradientDescent(num_particles=4_000)),
-            public_domain=domain,
-        )
+        settings = {"public_domain": domain, **sdv_tables.by_particles(4_000)}
+        synthesizer = PrivPGDSynthesizer(metadata, 10.0, **settings)
         table = pd.DataFrame(np.indices((2, 2, 2)).reshape(3, 8).T > 0, columns=list("abc"))
         synthesizer.fit(pd.concat([table] * 500))
         fitting = synthesizer.sample(4_000)
@@ -207,13 +200,8 @@ class TestConditions:
         x = np.where(rng.random(4_000) < 0.5, x, rng.integers(10, 80, 4_000))
         metadata = sdv_tables.metadata_of(kinds(x="numerical", b="boolean"))
         domain = {"x": {"range_min": 0, "range_max": 79, "decimal_places": 0, "num_bins": 16}}
-        synthesizer = PrivPGDSynthesizer(
-            metadata,
-            10.0,
-            public_domain=domain,
-            method=PrivPGD(engine=ParticleGradientDescent(num_particles=4_000)),
-            discovery_share=0,
-        )
+        settings = {"public_domain": domain, **sdv_tables.by_particles(4_000)}
+        synthesizer = PrivPGDSynthesizer(metadata, 10.0, discovery_share=0, **settings)
         synthesizer.fit(pd.DataFrame({"x": x, "b": x < 5}))
         rows = synthesizer.sample_from_conditions([Condition({"x": Between(0, 9)}, 1_000)])
         assert (rows["x"] < 5).mean() == pytest.approx(0.8, abs=0.05)

@@ -47,68 +47,45 @@ def holds(given, met):
     return given["homes"]["home"].isin(given["people"].loc[met, "home"])
 
 
+def on_strong_pills(t, j):
+    return j["person"].isin(t["pills"].loc[t["pills"]["strong"], "person"])
+
+
+def small(t, j):
+    """Homes of one to three people."""
+    return t["homes"]["home"].map(j["home"].value_counts()).fillna(0).between(1, 3)
+
+
+PEOPLE, HOMES = {"what": "share", "table": "people"}, {"what": "share"}
+ILL, STRONG = {"holding": {"people": {"ill": True}}}, {"holding": {"pills": {"strong": True}}}
+YOUNG = {"holding": {"people": {"age": Between(0, 45)}}}
+
+
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("asked", "true"),
     [
         ({"what": "count", "table": "people"}, lambda t, j: len(j)),
         ({"what": "count", "table": "pills"}, lambda t, j: len(t["pills"])),
-        (
-            {"what": "share", "table": "people", "where": {"ill": True}},
-            lambda t, j: j["ill"].mean(),
-        ),
-        (
-            {"what": "share", "table": "people", "where": {"homes.rents": True}},
-            lambda t, j: j["rents"].mean(),
-        ),
-        (
-            {"what": "share", "table": "people", "where": {"age": Between(0, 50)}},
-            lambda t, j: (j["age"] <= 50).mean(),
-        ),
-        (
-            {"what": "share", "table": "people", "where": {"ill": True}, "each": "family"},
-            lambda t, j: j.groupby("home")["ill"].mean().mean(),
-        ),
+        (PEOPLE | {"where": {"ill": True}}, lambda t, j: j["ill"].mean()),
+        (PEOPLE | {"where": {"homes.rents": True}}, lambda t, j: j["rents"].mean()),
+        (PEOPLE | {"where": {"age": Between(0, 50)}}, lambda t, j: (j["age"] <= 50).mean()),
+        (PEOPLE | {"where": {"ill": True}, "each": "family"},
+         lambda t, j: j.groupby("home")["ill"].mean().mean()),
         ({"what": "mean", "table": "people", "of": "age"}, lambda t, j: j["age"].mean()),
         ({"what": "sum", "table": "people", "of": "age"}, lambda t, j: j["age"].sum()),
-        ({"what": "share", "where": {"rents": True}}, lambda t, j: t["homes"]["rents"].mean()),
-        (
-            {"what": "share", "holding": {"people": {"ill": True}}},
-            lambda t, j: holds(t, j["ill"]).mean(),
-        ),
-        (
-            {"what": "count", "holding": {"people": {"age": Between(0, 45)}}},
-            lambda t, j: holds(t, j["age"] <= 45).sum(),
-        ),
-        (
-            {"what": "share", "holding": {"pills": {"strong": True}}},
-            lambda t, j: holds(
-                t, j["person"].isin(t["pills"].loc[t["pills"]["strong"], "person"])
-            ).mean(),
-        ),
-        (
-            {
-                "what": "share",
-                "holding": {"people": {"ill": True}},
-                "where": {"rents": True},
-                "among": {"number of people": Between(1, 3)},
-            },
-            lambda t, j: (holds(t, j["ill"]) & t["homes"]["rents"])[
-                t["homes"]["home"].map(j["home"].value_counts()).fillna(0).between(1, 3)
-            ].mean(),
-        ),
-        (
-            {"what": "share", "holding": {"pills": {"strong": True}}, "among": {"rents": True}},
-            lambda t, j: holds(t, j["person"].isin(t["pills"].loc[t["pills"]["strong"], "person"]))[
-                t["homes"]["rents"]
-            ].mean(),
-        ),
-        (
-            {"what": "share", "holding": {"people": {"ill": True}}, "among": {"rents": True}},
-            lambda t, j: holds(t, j["ill"])[t["homes"]["rents"]].mean(),
-        ),
+        (HOMES | {"where": {"rents": True}}, lambda t, j: t["homes"]["rents"].mean()),
+        (HOMES | ILL, lambda t, j: holds(t, j["ill"]).mean()),
+        ({"what": "count"} | YOUNG, lambda t, j: holds(t, j["age"] <= 45).sum()),
+        (HOMES | STRONG, lambda t, j: holds(t, on_strong_pills(t, j)).mean()),
+        (HOMES | ILL | {"where": {"rents": True}, "among": {"number of people": Between(1, 3)}},
+         lambda t, j: (holds(t, j["ill"]) & t["homes"]["rents"])[small(t, j)].mean()),
+        (HOMES | STRONG | {"among": {"rents": True}},
+         lambda t, j: holds(t, on_strong_pills(t, j))[t["homes"]["rents"]].mean()),
+        (HOMES | ILL | {"among": {"rents": True}},
+         lambda t, j: holds(t, j["ill"])[t["homes"]["rents"]].mean()),
     ],
-)
+)  # fmt: skip
 def test_intervals_hold_what_is_true(fitted, asked, true):
     """At five standard deviations one of a million does not."""
     model, given, joined, _ = fitted

@@ -21,23 +21,15 @@ RNG = np.random.default_rng(0)
 WARD = RNG.choice(["A", "B"], 2_000)
 TABLE = pd.DataFrame({"ward": WARD, "age": RNG.integers(0, 50, 2_000) + 40 * (WARD == "B")})
 COLUMNS = {"ward": Categorical(["A", "B", "C"]), "age": Numerical(0, 99, decimal_places=0)}
+PUBLISHED = pd.DataFrame({"label_1": ["A", "B", "C"], "estimate": [900, 1_100, 0], "stddev": 2.0})
+PUBLISHED["column_1"] = "ward"
 DOORS = {
     "fit_table": lambda: fit_table(TABLE, COLUMNS, 5.0, method="mst"),
     "combine": lambda: combine(
         [measure(TABLE, COLUMNS, 5.0, holder=name) for name in ("North", "South")], engine="pgm"
     ),
     "from_tables": lambda: from_tables(
-        pd.DataFrame(
-            {
-                "column_1": "ward",
-                "label_1": ["A", "B", "C"],
-                "estimate": [900, 1_100, 0],
-                "stddev": 2.0,
-            }
-        ),
-        {"ward": COLUMNS["ward"]},
-        publisher="the census",
-        engine="pgm",
+        PUBLISHED, {"ward": COLUMNS["ward"]}, publisher="the census", engine="pgm"
     ),
 }
 

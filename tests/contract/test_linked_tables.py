@@ -300,7 +300,6 @@ def test_noise_far_out_makes_no_long_times_between_children():
 
 
 def test_files_are_read_as_frames_are(tables, tmp_path):
-    pytest.importorskip("pyarrow")
     files = {}
     for name, own in tables.items():
         files[name] = tmp_path / f"{name}.{'csv' if name == 'bills' else 'parquet'}"

@@ -106,28 +106,21 @@ def fitted(values, declared, ward=WARD, **settings):
 AGES = Numerical(0, 99, decimal_places=0)
 YEARS = CELLS.integers(1900, 2000, ROWS)
 SCORE = Numerical(0, 10, decimal_places=0)
+LATER = Numerical(2_001, 2_010, decimal_places=0, nullable=False)
 
 WRONG = {
     "years for ages": (YEARS, AGES, "range_max=99: 'x' ("),
     "one side and the other": (
-        np.where(CELLS.random(ROWS) < 0.5, -5, 500),
-        AGES,
-        "range_min=0 and range_max=99",
+        np.where(CELLS.random(ROWS) < 0.5, -5, 500), AGES, "range_min=0 and range_max=99"
     ),
     "another year": (DAYS, Datetime("2020-01-01", "2020-12-31"), "Check the year"),
     "few values": (YEARS, SCORE, "outside the declared range_max=10: 'x'"),
-    "few values, below": (
-        YEARS,
-        Numerical(2_001, 2_010, decimal_places=0, nullable=False),
-        "outside the declared range_min=2001: 'x'",
-    ),
-    "missing ones": (
-        rarely(np.nan, SMALL, 0.3),
-        {**SCORE, "sdtype": "numerical", "range_is_nullable": False},
-        "range_is_nullable=False says that none is: 'x'",
-    ),
+    "few values, below": (YEARS, LATER, "outside the declared range_min=2001: 'x'"),
+    "missing ones": (rarely(np.nan, SMALL, 0.3),
+                     {**SCORE, "sdtype": "numerical", "range_is_nullable": False},
+                     "range_is_nullable=False says that none is: 'x'"),
     "few days": (DAYS, Datetime("2020-01-01", "2020-01-25"), "Check the year"),
-}
+}  # fmt: skip
 
 RIGHT = {
     "gains, nearly all zero": (rarely(SMALL * 9_999, 0), Numerical(0, 99_999, decimal_places=0)),

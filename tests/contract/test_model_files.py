@@ -9,6 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from sdv_privpgd import (
@@ -145,24 +146,16 @@ def test_what_a_fit_that_stopped_has_paid_for_comes_back(tmp_path, monkeypatch):
         PrivPGD(
             engine=ParticleGradientDescent(finish=BatchedFinish(), projection=BatchedProjection())
         ),
-        ProtectedThreshold({"age": 1.0}, 0.5),
-        DPCTGAN(),
-        DPDiffusion(),
-        pd.CategoricalDtype([1, 2], ordered=True),
-        pd.CategoricalDtype(),
-        pd.StringDtype("python"),
-        pd.Int64Dtype(),
-        [Decimal, datetime.time, int],
-        pd.DatetimeTZDtype("ns", "Europe/Vienna"),
-        np.dtype("datetime64[ns]"),
+        ProtectedThreshold({"age": 1.0}, 0.5), DPCTGAN(), DPDiffusion(),
+        pd.CategoricalDtype([1, 2], ordered=True), pd.CategoricalDtype(), pd.StringDtype("python"),
+        pd.Int64Dtype(), [Decimal, datetime.time, int], pd.DatetimeTZDtype("ns", "Europe/Vienna"),
+        np.dtype("datetime64[ns]"), {b"\x00y": b""}, Adjacency.ADD_REMOVE,
         [pd.NaT, pd.NA, float("nan"), -float("inf"), 0.1, 2**80, np.float32(0.1), "\ud800"],
         (datetime.date(2020, 1, 2), datetime.time(3), datetime.datetime(2020, 1, 2, 3, 4)),
         {("a", 1): {3, 1}, None: frozenset("ab"), True: Fraction(1, 3), 2.5: Decimal("1.50")},
-        {b"\x00y": b""},
-        Adjacency.ADD_REMOVE,
     ],
     ids=lambda whole: type(whole).__name__,
-)
+)  # fmt: skip
 def test_settings_and_values_come_back(whole, tmp_path):
     write_model(tmp_path / "x.zip", whole)
     found = read_model(tmp_path / "x.zip", "thing")
@@ -172,7 +165,6 @@ def test_settings_and_values_come_back(whole, tmp_path):
 
 def kinds_of_cells():
     """Cells of most kinds, in Arrow's types."""
-    pa = pytest.importorskip("pyarrow")
     days = [datetime.datetime(2020, 1, 1) + datetime.timedelta(hours=7 * h) for h in range(300)]
     columns = {
         "decimal": pa.array([Decimal(i) / 4 for i in range(300)], pa.decimal128(9, 2)),
@@ -187,17 +179,12 @@ def kinds_of_cells():
         "truth": pa.array([True, False] * 150),
     }
     return pa.table(columns), {
-        "decimal": Numerical(0, 100),
-        "zone": Datetime("2020-01-01", "2020-12-31"),
-        "day": Datetime("2020-01-01", "2020-12-31"),
-        "time": TimeOfDay(),
-        "entry": Categorical(["a", "b", "c"]),
-        "text": Categorical(["x", "y"]),
-        "large": Categorical(["x", "y"]),
-        "small": Numerical(0, 9),
-        "real": Numerical(0, 1),
+        "decimal": Numerical(0, 100), "zone": Datetime("2020-01-01", "2020-12-31"),
+        "day": Datetime("2020-01-01", "2020-12-31"), "time": TimeOfDay(),
+        "entry": Categorical(["a", "b", "c"]), "text": Categorical(["x", "y"]),
+        "large": Categorical(["x", "y"]), "small": Numerical(0, 9), "real": Numerical(0, 1),
         "truth": Boolean(),
-    }
+    }  # fmt: skip
 
 
 @pytest.mark.long

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sdv.multi_table
+from made_up import kinds, relationship
 from sdmetrics.reports import DiagnosticReport
 from sdv import cag
 from sdv.errors import (
@@ -44,8 +45,7 @@ TOWNS = pd.DataFrame({"town": [3, 7], "name": ["Aa", "Bb"]})
 
 
 def metadata(links=LINKS, tables=TABLES):
-    named = ("parent_table_name", "parent_primary_key", "child_table_name", "child_foreign_key")
-    found = [dict(zip(named, each, strict=True)) for each in links]
+    found = [relationship(*each) for each in links]
     return Metadata.load_from_dict({"tables": tables, "relationships": found})
 
 
@@ -222,17 +222,8 @@ class FieldsAreForTheYoung(cag.ProgrammableConstraint):
 
 
 def test_rows_meet_constraints_of_several_tables_and_parents_count_their_rows():
-    described = {
-        **TABLES,
-        "homes": {
-            **TABLES["homes"],
-            "columns": {
-                **TABLES["homes"]["columns"],
-                "size": {"sdtype": "numerical"},
-                "built": {"sdtype": "numerical"},
-            },
-        },
-    }
+    more = TABLES["homes"]["columns"] | kinds(size="numerical", built="numerical")
+    described = {**TABLES, "homes": {**TABLES["homes"], "columns": more}}
     domain = {**DOMAIN, "homes": {
         "size": {"range_min": 0, "range_max": 9, "decimal_places": 0},
         "built": {"range_min": 1900, "range_max": 2000, "decimal_places": 0}}}  # fmt: skip

@@ -56,16 +56,9 @@ TABLE = pd.DataFrame(
         "ill": [True, False] * 100,
     }
 )
+ANNEALED = AnnealedProjection(num_components=60, steps=20, slopes=3)
 SMALL = {
-    "rap++": (
-        COLUMNS,
-        RAPPlusPlus(
-            rounds=2,
-            queries=3,
-            directions=6,
-            engine=AnnealedProjection(num_components=60, steps=20, slopes=3),
-        ),
-    ),
+    "rap++": (COLUMNS, RAPPlusPlus(rounds=2, queries=3, directions=6, engine=ANNEALED)),
     "dp-merf": (FEW, DPMERF(num_features=30, engine=GeneratorNetwork(steps=5))),
 }
 NETWORKS = [DPDiffusion(steps=4, batch=20, width=8), DPCTGAN(steps=4, batch=20, width=8)]
@@ -80,9 +73,10 @@ def small(name, epsilon=2.0, table=TABLE, target="ill", **settings):
     )
 
 
-@pytest.fixture(scope="module", params=SMALL)
-def each(request):
-    return small(request.param)
+SAID = {
+    "rap++": ("random hyperplanes of numbers by ill", "multitask learning"),
+    "dp-merf": ("random Fourier features of the rows, each by ill", "DP-MERF"),
+}
 
 
 @pytest.fixture(scope="module")
@@ -110,11 +104,16 @@ def come_back(fitted, path):
     return loaded
 
 
-def test_a_file_and_a_page_hold_the_model_its_books_and_its_queries(each, tmp_path):
+@pytest.mark.parametrize("name", SMALL)
+def test_a_file_and_a_page_hold_the_model_its_books_and_its_queries(name, tmp_path):
+    each = small(name)
+    page = each.report().html()
+    assert all(words in page for words in SAID[name])
+    assert name != "dp-merf" or "30 random features by ill" in str(each.report().to_dict())
     loaded = come_back(each, tmp_path / "model.zip")
     queries = [known.query for known in loaded.fitted.release.measurements]
     features = [query for query in queries if isinstance(query, EmbeddingQuery)]
-    assert len(features) == ("random Fourier features" in each.report().html())
+    assert len(features) == ("random Fourier features" in page)
     assert all((query.seed, query.label) == (0, "ill") for query in features)
     refits = each.fitted.refits
     assert refits.refit(1).model.sample(4, 0).shape == (4, each.sample(1).shape[1])
@@ -131,20 +130,6 @@ def test_a_file_and_a_page_hold_a_training(method, adjacency, tmp_path):
     assert fitted.ledger.spent() <= 2.0
     assert "weaker than counts" in fitted.privacy_report()
     assert "4 random samples" in fitted.report().html()
-
-
-SAID = {
-    "dp-merf": ("random Fourier features of the rows, each by ill", "DP-MERF"),
-    "rap++": ("random hyperplanes of numbers by ill", "multitask learning"),
-}
-
-
-@pytest.mark.parametrize("name", SMALL)
-def test_the_page_names_the_method(name):
-    fitted = small(name)
-    page = fitted.report().html()
-    assert all(words in page for words in SAID[name])
-    assert name != "dp-merf" or "30 random features by ill" in str(fitted.report().to_dict())
 
 
 @pytest.mark.long
@@ -239,14 +224,8 @@ def test_what_rows_are_about_comes_out_where_noise_is_small():
     table = pd.DataFrame({"age": age, "pay": 40 * age + rng.integers(0, 900, 4_000)})
     table["ill"] = age + table["pay"] / 50 > 90
     columns = {name: COLUMNS[name] for name in table}
-    fitted = fit_table(
-        table,
-        columns,
-        20.0,
-        target="ill",
-        method=RAPPlusPlus(rounds=3, directions=40),
-        discovery_share=0,
-    )
+    method = RAPPlusPlus(rounds=3, directions=40)
+    fitted = fit_table(table, columns, 20.0, target="ill", method=method, discovery_share=0)
     rows = fitted.sample(4_000).dropna()
     assert len(rows) > 3_900
     right = (rows["age"] + rows["pay"] / 50 > 90) == rows["ill"].astype(bool)

@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+import duckdb
 import numpy as np
 import pandas as pd
 import pytest
@@ -93,7 +94,6 @@ class Shuffled:
     """A relation of DuckDB whose rows come in another order each time, as a join's may."""
 
     def __new__(cls, frame):
-        duckdb = pytest.importorskip("duckdb")
         connection = duckdb.connect()
         connection.register("visits", frame)
         return connection.sql("select * from visits order by random()")

@@ -1,13 +1,13 @@
 """What SDV's users rely on when they sample: columns, order, dtypes, keys, batches, files."""
 
 import datetime
-import warnings
 
 import cloudpickle
 import numpy as np
 import pandas as pd
 import pytest
 import sdv_tables
+from made_up import quiet
 from sdv.errors import InvalidDataError, SamplingError, VersionError
 from sdv.metadata import Metadata
 from sdv.sampling import Condition
@@ -40,8 +40,7 @@ class TestSampling:
         modelled = list(sdv_tables.PUBLIC_DOMAIN)
         at_once = fitted.sample(500)[modelled]
         fitted.reset_sampling()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with quiet():
             batched = fitted.sample(500, batch_size=77)[modelled]
         fitted.reset_sampling()
         in_parts = pd.concat([fitted.sample(123), fitted.sample(377)], ignore_index=True)[modelled]

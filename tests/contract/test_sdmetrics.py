@@ -89,68 +89,45 @@ FRAMES = [
     for frame in (REAL, SYNTHETIC)
 ]
 
+RICH, SEED, RELATIVE = {"label": "rich"}, {"seed": 3}, {"relative_to": "synthetic"}
+SLICES = SEED | {"num_slices": 7}
+TWENTY, FIFTY = ({"num_queries": number, "seed": 3} for number in (20, 50))
+NAMED, NUMERIC = {"features": ["city", "kind"], "labels": ["rich"]}, {"numeric": ["age", "born"]}
+RANGES = {"num_queries": 30, "seed": 3, "mode": "tab_bench"}
 ON_CELLS = {  # options, and the value of the function
     "PairwiseTotalVariation": ({}, lambda: average(metrics.l1_by_pair(*PAIR)) / 2),
-    "PairwiseSlicedWasserstein": (
-        {"num_slices": 7, "seed": 3},
-        lambda: average(metrics.sw1_by_pair(*PAIR, num_slices=7, seed=3)),
-    ),
-    "CovarianceError": (
-        {"relative_to": "synthetic"},
-        lambda: metrics.covariance_error(*PAIR, relative_to="synthetic"),
-    ),
-    "CountingQueryError": (
-        {"num_queries": 20, "seed": 3},
-        lambda: average(metrics.counting_errors(*PAIR, num_queries=20, seed=3)),
-    ),
-    "ThresholdQueryError": (
-        {"num_queries": 20, "seed": 3},
-        lambda: average(metrics.threshold_errors(*PAIR, num_queries=20, seed=3)),
-    ),
+    "PairwiseSlicedWasserstein": (SLICES, lambda: average(metrics.sw1_by_pair(*PAIR, **SLICES))),
+    "CovarianceError": (RELATIVE, lambda: metrics.covariance_error(*PAIR, **RELATIVE)),
+    "CountingQueryError": (TWENTY, lambda: average(metrics.counting_errors(*PAIR, **TWENTY))),
+    "ThresholdQueryError": (TWENTY, lambda: average(metrics.threshold_errors(*PAIR, **TWENTY))),
     "CategoricalMarginalError": (
-        {"label": "rich"},
-        lambda: (
-            metrics.categorical_marginal_errors(
-                *PAIR, features=["city", "kind"], labels=["rich"]
-            ).mean
-        ),
+        RICH,
+        lambda: metrics.categorical_marginal_errors(*PAIR, **NAMED).mean,
     ),
     "MixedMarginalError": (
-        {"label": "rich", "num_queries": 50, "seed": 3},
-        lambda: metrics.mixed_marginal_errors(*PAIR, **FEATURES, num_queries=50, seed=3).mean,
+        RICH | FIFTY,
+        lambda: metrics.mixed_marginal_errors(*PAIR, **FEATURES, **FIFTY).mean,
     ),
     "LinearThresholdError": (
-        {"label": "rich", "num_queries": 50, "seed": 3},
-        lambda: metrics.linear_threshold_errors(*PAIR, **FEATURES, num_queries=50, seed=3).mean,
+        RICH | FIFTY,
+        lambda: metrics.linear_threshold_errors(*PAIR, **FEATURES, **FIFTY).mean,
     ),
-    "DownstreamError": (
-        {"label": "rich", "seed": 3},
-        lambda: metrics.downstream_error(*LEARNED, seed=3),
-    ),
+    "DownstreamError": (RICH | SEED, lambda: metrics.downstream_error(*LEARNED, **SEED)),
     "MLEfficiency": (
-        {"label": "rich", "seed": 3},
-        lambda: average(metrics.f1_by_model(*LEARNED, nominal=NOMINAL, seed=3)),
+        RICH | SEED,
+        lambda: average(metrics.f1_by_model(*LEARNED, nominal=NOMINAL, **SEED)),
     ),
 }
 ON_VALUES = {
     "RangeQueryError": (
-        {"num_queries": 30, "seed": 3, "mode": "tab_bench"},
-        lambda: average(
-            metrics.range_errors(
-                *FRAMES, numeric=["age", "born"], num_queries=30, seed=3, mode="tab_bench"
-            )
-        ),
+        RANGES,
+        lambda: average(metrics.range_errors(*FRAMES, **NUMERIC, **RANGES)),
     ),
-    "FidelityError": (
-        {},
-        lambda: average(metrics.fidelity_by_pair(*FRAMES, numeric=["age", "born"])),
-    ),
+    "FidelityError": ({}, lambda: average(metrics.fidelity_by_pair(*FRAMES, **NUMERIC))),
 }
 ALL = {name: (CELLS | options, value) for name, (options, value) in ON_CELLS.items()} | {
     name: ({"metadata": METADATA} | options, value) for name, (options, value) in ON_VALUES.items()
 }
-
-
 QUICK = "sdmetrics alone", "ours first"
 
 

@@ -1,10 +1,9 @@
 """SDV's evaluation, plots and files work with our synthesizers as with SDV's own."""
 
-import warnings
-
 import pandas as pd
 import pytest
 import sdv_tables
+from made_up import heard
 from sdv import version
 from sdv.evaluation import evaluate_quality, get_column_pair_plot, get_column_plot, run_diagnostic
 from sdv.single_table.base import BaseSingleTableSynthesizer
@@ -72,8 +71,7 @@ def test_files_of_earlier_versions_of_sdv_are_read(kind, tmp_path, monkeypatch):
     major, minor, patch = version.community.split(".")[:3]
     monkeypatch.setattr(version, "community", f"{major}.{int(minor) + 1}.{patch}")
     monkeypatch.setattr(version, "public", version.community, raising=False)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with heard() as caught:
         loaded = load_synthesizer(tmp_path / "model.pkl")
     assert all("SDV" in str(warning.message) for warning in caught)
     pd.testing.assert_frame_equal(loaded.sample(20), expected)

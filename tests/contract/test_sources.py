@@ -1,14 +1,22 @@
 """The same rows from every source: the same counts, so that not one byte of the model differs."""
 
+import uuid
 from decimal import Decimal
 
+import duckdb
+import ibis
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
+from pyarrow.dataset import dataset
 from same_rows import observed, table
 
 from sdv_privpgd import Boolean, Categorical, People, check, fit_table, measure
 from sdv_privpgd.columns.dtypes import unread
+from sdv_privpgd.columns.encoding import encode_table
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.sources import arrow, frames
 from sdv_privpgd.sources.opening import open_source
@@ -16,16 +24,16 @@ from sdv_privpgd.sources.source import Source, SourceError
 
 
 def of_pyarrow(frame, folder):
-    return pytest.importorskip("pyarrow").Table.from_pandas(frame)
+    return pa.Table.from_pandas(frame)
 
 
 def of_dataset(frame, folder):
     of_files(frame, folder)
-    return pytest.importorskip("pyarrow.dataset").dataset(str(folder))
+    return dataset(str(folder))
 
 
 def of_polars(frame, folder):
-    return pytest.importorskip("polars").from_pandas(frame)
+    return pl.from_pandas(frame)
 
 
 def of_lazy_polars(frame, folder):
@@ -33,7 +41,6 @@ def of_lazy_polars(frame, folder):
 
 
 def of_files(frame, folder):
-    pytest.importorskip("pyarrow")
     for place, part in enumerate(np.array_split(np.arange(len(frame)), 3)):
         frame.iloc[part].to_parquet(folder / f"part {place}.parquet", row_group_size=211)
     return f"{folder}/*.parquet"
@@ -51,14 +58,11 @@ def of_paths(frame, folder):
 
 
 def of_duckdb(frame, folder):
-    duckdb = pytest.importorskip("duckdb")
     of_files(frame, folder)
     return duckdb.connect().sql(f"select * from '{folder}/*.parquet'")
 
 
 def of_ibis(frame, folder):
-    ibis = pytest.importorskip("ibis")
-    pytest.importorskip("duckdb")
     of_files(frame, folder)
     return ibis.duckdb.connect().read_parquet(f"{folder}/*.parquet")
 
@@ -72,25 +76,23 @@ def of_pandas_arrow(table, folder):
 
 
 def of_dataset_of(table, folder):
-    return pytest.importorskip("pyarrow.dataset").dataset(table)
+    return dataset(table)
 
 
 def of_parquet(table, folder):
-    parquet = pytest.importorskip("pyarrow.parquet")
     parquet.write_table(table, folder / "table.parquet")
     return folder / "table.parquet"
 
 
 def of_polars_of(table, folder):
-    return pytest.importorskip("polars").from_arrow(table)
+    return pl.from_arrow(table)
 
 
 def of_duckdb_of(table, folder):
-    return pytest.importorskip("duckdb").connect().from_arrow(table)
+    return duckdb.connect().from_arrow(table)
 
 
 def of_ibis_of(table, folder):
-    ibis = pytest.importorskip("ibis")
     return ibis.duckdb.connect().read_parquet(of_parquet(table, folder))
 
 
@@ -143,7 +145,6 @@ class TestCells:
     """A cell is the same whatever the others are."""
 
     def test_cells_that_pandas_changes_are_read_as_they_are(self):
-        pa = pytest.importorskip("pyarrow")
         source = open_source(pa.table({"x": [2**60 + 1, None]}))
         (batch,) = source.batches(["x"])
         assert batch.columns["x"].tolist()[0] == 2**60 + 1
@@ -157,7 +158,6 @@ class TestCells:
         assert str(arrow.dtypes_of(written.schema)["x"]) == "int16"
 
     def test_times_decimals_and_days_are_those_of_a_frame(self):
-        pa = pytest.importorskip("pyarrow")
         facts = {
             "day": {"sdtype": "datetime", "range_min": "2020-01-01", "range_max": "2025-12-31"},
             "cost": {"sdtype": "numerical", "range_min": 0, "range_max": 100},
@@ -166,8 +166,6 @@ class TestCells:
         costs = [None if i % 9 == 0 else Decimal(3 * i) / 4 for i in range(50)]
         plain = pa.table({"day": days, "cost": pa.array(costs, pa.decimal128(9, 2))})
         frame = plain.to_pandas()
-        from sdv_privpgd.columns.encoding import encode_table
-
         schema = Schema.from_sdv(facts)
         (batch,) = open_source(plain).batches(["day", "cost"])
         assert np.array_equal(
@@ -180,7 +178,6 @@ class TestWhatCannotBeRead:
         for thing in (34, object(), {"a": 1}):
             with pytest.raises(SourceError, match=r"must be a DataFrame .* not of type"):
                 open_source(thing)
-        pa = pytest.importorskip("pyarrow")
         with pytest.raises(SourceError, match="can be read once"):
             open_source(pa.table({"a": [1]}).to_reader())
         for paths, told in (
@@ -196,7 +193,6 @@ class TestWhatCannotBeRead:
             open_source(tmp_path)
 
     def test_files_of_other_columns_or_types_are_named(self, tmp_path):
-        pytest.importorskip("pyarrow")
         pd.DataFrame({"a": [1], "b": ["x"]}).to_parquet(tmp_path / "1.parquet")
         for other in (pd.DataFrame({"a": [1]}), pd.DataFrame({"a": ["SECRET"], "b": ["x"]})):
             other.to_parquet(tmp_path / "2.parquet")
@@ -207,7 +203,6 @@ class TestWhatCannotBeRead:
             assert "SECRET" not in str(caught.value)
 
     def test_a_column_that_is_missing_in_a_whole_file_is_no_other_type(self, tmp_path):
-        pytest.importorskip("pyarrow")
         pd.DataFrame({"a": [None, None]}, dtype=object).to_parquet(tmp_path / "1.parquet")
         pd.DataFrame({"a": ["x"]}).to_parquet(tmp_path / "2.parquet")
         assert open_source(tmp_path).num_rows() == 3
@@ -215,9 +210,6 @@ class TestWhatCannotBeRead:
 
 def nested():
     """Columns of types that no type of column reads, in Arrow's words."""
-    pa = pytest.importorskip("pyarrow")
-    import uuid
-
     return {
         "struct": pa.array([{"a": 1}] * 8),
         "list": pa.array([[1, 2]] * 8),
@@ -240,7 +232,6 @@ class TestTypesThatNoColumnReads:
     @pytest.mark.parametrize("kind", NESTED)
     @pytest.mark.parametrize("role", ["declared", "person"])
     def test_a_schema_that_states_one_is_refused_by_name(self, kind, role):
-        pa = pytest.importorskip("pyarrow")
         table = pa.table({"odd": nested()[kind], "ill": pa.array([True, False] * 4)})
         columns = {"ill": Boolean(), **({"odd": Categorical(["a"])} if role == "declared" else {})}
         people = {"adjacency": "add_remove", "delta": 1e-5, "people": People("odd", max_rows=2)}
@@ -264,7 +255,6 @@ class TestTypesThatNoColumnReads:
         ],
     )  # fmt: skip
     def test_every_source_states_it(self, made, kind, tmp_path):
-        pa = pytest.importorskip("pyarrow")
         table = made(
             pa.table({"odd": nested()[kind], "ill": pa.array([True, False] * 4)}), tmp_path
         )
@@ -283,7 +273,6 @@ class TestTypesThatNoColumnReads:
         assert [each["becomes"] for each in told["columns"].values()] == ["a fit stops", "modelled"]
 
     def test_types_of_one_cell_each_are_read(self):
-        pa = pytest.importorskip("pyarrow")
         cells = {
             "binary": pa.array([b"x"] * 8), "time": pa.array([3] * 8, pa.time32("s")),
             "decimal": pa.array([Decimal("1.5")] * 8), "json": pa.array(["{}"] * 8, pa.json_()),
@@ -297,7 +286,6 @@ class TestFilesThatLookLikeOthers:
     """A row that is read twice counts for two: its person would have half of the protection."""
 
     def test_a_file_that_is_named_twice_is_refused(self, tmp_path):
-        pytest.importorskip("pyarrow")
         frame = pd.DataFrame({"a": [1]})
         one = tmp_path / "1.parquet"
         frame.to_parquet(one)
@@ -314,7 +302,6 @@ class TestFilesThatLookLikeOthers:
             open_source(tmp_path)
 
     def test_columns_that_nobody_asks_for_may_differ(self, tmp_path):
-        pytest.importorskip("pyarrow")
         pd.DataFrame({"a": [1, 2]}).set_index(pd.Index([5, 9])).to_parquet(tmp_path / "1.parquet")
         pd.DataFrame({"a": [3], "note": ["x"]}).to_parquet(tmp_path / "2.parquet")
         source = open_source(tmp_path, {"a": {"sdtype": "numerical"}})
@@ -324,11 +311,8 @@ class TestFilesThatLookLikeOthers:
             open_source(tmp_path, {"a": {"sdtype": "numerical"}})
 
     def test_columns_of_one_name_are_named(self, tmp_path):
-        pa = pytest.importorskip("pyarrow")
-        import pyarrow.parquet
-
         table = pa.table([pa.array([1]), pa.array([2])], names=["a", "a"])
-        pyarrow.parquet.write_table(table, tmp_path / "1.parquet")
+        parquet.write_table(table, tmp_path / "1.parquet")
         for given in (table, tmp_path):
             with pytest.raises(ValueError, match=r"\['a'\] are there more than once"):
                 fit_table(given, {"a": Boolean()}, 1.0)

@@ -12,7 +12,6 @@ import os
 import pickle
 import secrets
 import time
-import warnings
 from collections import Counter
 from decimal import Decimal
 from importlib import import_module
@@ -21,6 +20,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from made_up import heard
 from processes import python_says
 from same_rows import COLUMNS, fit_linked, homes_and_people, observed, table
 from visiting import COLUMNS as VISITED
@@ -231,8 +231,7 @@ def test_with_the_same_answers_nothing_else_says_which_tables_they_were(
     def said_of(fit, *given):
         caplog.clear()
         capfd.readouterr()
-        with caplog.at_level("DEBUG"), warnings.catch_warnings(record=True) as said:
-            warnings.simplefilter("always")
+        with caplog.at_level("DEBUG"), heard() as said:
             fitted = fit(*given, method="independent+pgm")
         assert SECRET not in caplog.text
         return [pickle.dumps(fitted), list(map(str, said)), capfd.readouterr()]
@@ -453,8 +452,7 @@ def test_linked_tables_are_the_frames(spark, kinds, frozen, monkeypatch):
     given = in_spark(spark, frames, 7)
     given |= {} if kinds == "Spark alone" else {"people": frames["people"]}
     for tables in (frames, given):
-        with warnings.catch_warnings(record=True) as said:
-            warnings.simplefilter("always")
+        with heard() as said:
             fitted = fit_linked(tables, method="independent+pgm")
         rows = fitted.sample(60)
         found.append([fitted.ledger.to_json(), [str(each.message) for each in said]])

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sdv_tables
+from made_up import heard
 from rdt.transformers import AnonymizedFaker, RegexGenerator
 from sdv.cag import FixedIncrements, Inequality
 from sdv.errors import InvalidDataError, NotFittedError
@@ -49,8 +50,7 @@ def clipped():
     domain = {"income": {"range_min": 0, "range_max": 20, "decimal_places": 0}}
     synthesizer = new(5.0, columns, keys=(), public_domain=domain)
     assert synthesizer.warnings_ == ()
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with heard() as caught:
         synthesizer.fit(table)
     return synthesizer, caught
 
@@ -104,20 +104,13 @@ MISMATCHES = {
     ),
 }  # fmt: skip
 
+DIGITS = {"range_min": 20200101, "range_max": 20201231, "datetime_format": "%Y%m%d"}
 MATCHES = {
     "objects": ({"range_values": ["1", "2"]}, "categorical", "object"),
     "floats for numbers": ({"range_values": [1, 2]}, "categorical", "float64"),
-    "floats for dates of digits": (
-        {"range_min": 20200101, "range_max": 20201231, "datetime_format": "%Y%m%d"},
-        "datetime",
-        "float64",
-    ),
+    "floats for dates of digits": (DIGITS, "datetime", "float64"),
     "truths for numbers": ({"range_values": [0, 1]}, "categorical", "bool"),
-    "digits for dates": (
-        {"range_min": 20200101, "range_max": 20201231, "datetime_format": "%Y%m%d"},
-        "datetime",
-        "int64",
-    ),
+    "digits for dates": (DIGITS, "datetime", "int64"),
 }
 
 

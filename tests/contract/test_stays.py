@@ -63,11 +63,7 @@ def fitted(data, synthesizer_class=MSTSynthesizer, *, constraint=None, **changes
 
 @pytest.fixture(scope="module")
 def model():
-    return fitted(
-        stays(),
-        PrivPGDSynthesizer,
-        method=PrivPGD(engine=ParticleGradientDescent(num_particles=4_000)),
-    )
+    return fitted(stays(), PrivPGDSynthesizer, **sdv_tables.by_particles(4_000))
 
 
 @pytest.mark.parametrize("domain", [DOMAIN, None], ids=["declared", "discovered"])
@@ -149,11 +145,7 @@ class TestConditions:
 def test_missing_dates_stay_as_frequent(name):
     data = stays()
     data.loc[data.index % 4 == 0, name] = None
-    rows = fitted(
-        data,
-        PrivPGDSynthesizer,
-        method=PrivPGD(engine=ParticleGradientDescent(num_particles=4_000)),
-    ).sample(8_000)
+    rows = fitted(data, PrivPGDSynthesizer, **sdv_tables.by_particles(4_000)).sample(8_000)
     assert rows[name].isna().mean() == pytest.approx(0.25, abs=0.05)
     other = ({"admitted", "discharged"} - {name}).pop()
     assert rows[other].isna().mean() < 0.05

@@ -1,13 +1,12 @@
 """All doors say the same of columns before they spend anything, and say none of it again."""
 
 import json
-import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 import sdv_tables
-from made_up import kinds
+from made_up import heard, kinds, relationship
 from sdv.metadata import Metadata
 
 from sdv_privpgd import (
@@ -51,8 +50,7 @@ ASKED = {"epsilon": 3.0, "delta": 0.005, "method": "independent"}
 
 def texts(run):
     """The warnings of a fit: what is said before it, and what after."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with heard() as caught:
         run()
     said = [str(each.message) for each in caught]
     first = [each for each in said if not each.startswith(OPENING)]
@@ -147,14 +145,7 @@ METADATA = {
         "homes": {"primary_key": "home", "columns": {**IDS, **OF_TABLES["homes"]}},
         "people": {"columns": {**IDS, **OF_TABLES["people"]}},
     },
-    "relationships": [
-        {
-            "parent_table_name": "homes",
-            "parent_primary_key": "home",
-            "child_table_name": "people",
-            "child_foreign_key": "home",
-        }
-    ],
+    "relationships": [relationship("homes", "home", "people", "home")],
 }
 OF_PEOPLE = {"people": {"seen": DOMAIN["seen"]}}
 SEEN = {**OF_TABLES["people"]["seen"], **DOMAIN["seen"]}

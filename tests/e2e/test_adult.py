@@ -4,13 +4,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from benchmarks.experiment import metadata_of, parts_of
+from sdv_tables import by_particles
 
 from sdv_privpgd import PrivPGDSynthesizer
 from sdv_privpgd.benchmark.fits import fit_dataset
 from sdv_privpgd.benchmark.tables import rows_and_facts
 from sdv_privpgd.columns.encoding import encode_table
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD
+from sdv_privpgd.methods import ParticleGradientDescent
 from sdv_privpgd.methods.fixed import Independent
 from sdv_privpgd.metrics.pairs import average, l1_by_pair
 from sdv_privpgd.privacy.dataset import Dataset
@@ -22,10 +23,7 @@ def test_private_rows_of_adult_beat_independent_columns(shared_data):
     real = pd.read_parquet(shared_data / "adult.parquet")[names]
     facts = rows_and_facts("adult", shared_data)[1]
     described, domain_facts = parts_of({name: facts[name] for name in names})
-    settings = {
-        "public_domain": domain_facts,
-        "method": PrivPGD(engine=ParticleGradientDescent(num_particles=5_000)),
-    }
+    settings = {"public_domain": domain_facts, **by_particles(5_000)}
     synthesizer = PrivPGDSynthesizer(metadata_of(described), 1.0, **settings)
     synthesizer.fit(real)
     rows = synthesizer.sample(len(real))

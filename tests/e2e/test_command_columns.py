@@ -38,16 +38,10 @@ def table(tmp_path):
 
 
 TOLD = {
-    "city": "category",
-    "country_code": "str",
-    "latitude": "float",
-    "seen": "date:%d.%m.%Y",
-    "at": "time:%H:%M",
-    "rate": "percent",
-    "member": "bool:J/N",
-    "price": "number:1234,50 EUR",
+    "city": "category", "country_code": "str", "latitude": "float", "seen": "date:%d.%m.%Y",
+    "at": "time:%H:%M", "rate": "percent", "member": "bool:J/N", "price": "number:1234,50 EUR",
     "code": "id",
-}
+}  # fmt: skip
 ALL = [part for name, word in TOLD.items() for part in ("--dtype", f"{name}={word}")]
 
 
@@ -97,16 +91,9 @@ def test_metadata_gives_way_to_words(table, tmp_path, capsys):
     columns = {name: {"sdtype": "unknown"} for name in TOLD}
     columns["seen"] = {"sdtype": "categorical"}
     (tmp_path / "metadata.json").write_text(json.dumps({"columns": columns}))
-    told = (
-        "--dtype",
-        "seen=date:%d.%m.%Y",
-        "--dtype",
-        "member=bool:J/N",
-        "--columns",
-        "seen,member",
-    )
-    asked = ("--metadata", tmp_path / "metadata.json", "--epsilon", 1, "--rows", 500)
-    assert run("plan", *asked, *told) == 0
+    told = ("--dtype", "seen=date:%d.%m.%Y", "--dtype", "member=bool:J/N")
+    asked = ("--metadata", tmp_path / "metadata.json", "--columns", "seen,member")
+    assert run("plan", *asked, *told, "--epsilon", 1, "--rows", 500) == 0
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert ["seen", "datetime", "--dtype", "found", "privately"] in lines
     assert ["member", "boolean", "--dtype", "declared"] in lines

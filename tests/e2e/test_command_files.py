@@ -5,13 +5,12 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from commands import documents, refused, run
+from commands import documents, interrupt, refused, run
 
 
 @pytest.fixture
 def folder(csv, tmp_path):
     """The table in three files of each kind."""
-    pytest.importorskip("pyarrow")
     table = pd.read_csv(csv, dtype={"ward": str})
     for kind in ("parquet", "csv"):
         (tmp_path / kind).mkdir()
@@ -73,12 +72,8 @@ def test_types_are_those_of_the_schema_or_detected_in_all_files(folder, capsys):
 
 def test_what_was_interrupted_is_finished_with_the_same_files(folder, monkeypatch, capsys):
     model = folder / "model.zip"
-
-    def interrupted(*args, **settings):
-        raise KeyboardInterrupt
-
     with monkeypatch.context() as patch:
-        patch.setattr("sdv_privpgd.synthesize.pgm.PrivatePGM.fit", interrupted)
+        patch.setattr("sdv_privpgd.synthesize.pgm.PrivatePGM.fit", interrupt)
         assert fit(folder, f"{folder}/parquet/*", "--model", model) == 130
     more = ["--table", f"{folder}/parquet/[01]*", "--table", f"{folder}/parquet/2.parquet"]
     assert run("finish", model, *more, "--out", folder / "rows.csv") == 0

@@ -4,7 +4,7 @@ import json
 
 import pandas as pd
 import pytest
-from commands import SECRET, declared, new_files, refused, run
+from commands import SECRET, declared, interrupt, new_files, refused, run
 
 
 @pytest.fixture
@@ -17,10 +17,6 @@ def constraints(tmp_path):
     return write
 
 
-def stop(*args, **kwargs):
-    raise KeyboardInterrupt
-
-
 def test_types_and_repeated_ids_are_said_before_anything_is_spent(
     csv, tmp_path, monkeypatch, capsys
 ):
@@ -29,7 +25,7 @@ def test_types_and_repeated_ids_are_said_before_anything_is_spent(
     written = json.loads((tmp_path / "metadata.json").read_text())
     written["columns"] |= {"patient": {"sdtype": "id"}, "mail": {"sdtype": "email"}}
     (tmp_path / "metadata.json").write_text(json.dumps(written))
-    monkeypatch.setattr("sdv_privpgd.fitting.fitted.RunningFit.run", stop)
+    monkeypatch.setattr("sdv_privpgd.fitting.fitted.RunningFit.run", interrupt)
     assert declared(csv) == 130
     said = capsys.readouterr()
     lines = [line.split() for line in said.out.splitlines()]

@@ -21,12 +21,6 @@ def interrupted(csv, tmp_path, monkeypatch, capsys):
     return tmp_path / "model.zip"
 
 
-# Files that cannot be written
-
-
-# Interrupts
-
-
 def test_an_interrupted_fit_is_finished_for_nothing(
     interrupted, tmp_path, monkeypatch, capsys, csv
 ):

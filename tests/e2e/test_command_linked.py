@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from commands import SECRET, documents, refused, run
+from made_up import relationship
 
 from sdv_privpgd import FittedTables
 from sdv_privpgd.privacy.ledger_file import read_ledger
@@ -28,11 +29,9 @@ def folder(tmp_path):
         for name, own in (("homes", homes), ("persons", persons))
     }
     described["homes"]["primary_key"] = "id"
-    named = ("parent_table_name", "parent_primary_key", "child_table_name", "child_foreign_key")
-    link = dict(zip(named, ("homes", "id", "persons", "home"), strict=True))
-    (tmp_path / "metadata.json").write_text(
-        json.dumps({"tables": described, "relationships": [link]})
-    )
+    links = [relationship("homes", "id", "persons", "home")]
+    metadata = {"tables": described, "relationships": links}
+    (tmp_path / "metadata.json").write_text(json.dumps(metadata))
     age = {"range_min": 0, "range_max": 110, "decimal_places": 0}
     domain = {"homes": {"rents": {"range_values": ["yes", "no"]}}, "persons": {"age": age}}
     (tmp_path / "domain.json").write_text(json.dumps(domain))
@@ -59,15 +58,8 @@ def fit(folder, *more, link=LINK, files=("homes", "persons")):
 
 @pytest.mark.parametrize("link", [LINK, ("--max-children", "persons=3")])
 def test_a_folder_gets_rows_of_each_table(folder, link, capsys):
-    kept = (
-        "--model",
-        folder / "m.pkl",
-        "--report",
-        folder / "p.html",
-        "--ledger",
-        folder / "l.json",
-        *constrained(folder, table_name="persons"),
-    )
+    kept = ("--model", folder / "m.pkl", "--report", folder / "p.html")
+    kept += ("--ledger", folder / "l.json", *constrained(folder, table_name="persons"))
     assert fit(folder, *kept, link=link) == 0
     told = capsys.readouterr()
     assert "one row of 'homes' with all rows of 'persons'" in told.out

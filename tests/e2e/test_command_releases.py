@@ -7,14 +7,9 @@ import pytest
 from commands import documents, refused, run
 
 
-def facts(csv):
-    folder = csv.parent
-    return documents(folder)
-
-
 def measured(csv, holder, *more, out=None):
     path = csv.parent / (out or f"{holder}.zip")
-    asked = ("--holder", holder, "--epsilon", 1, "--out", path, *facts(csv), *more)
+    asked = ("--holder", holder, "--epsilon", 1, "--out", path, *documents(csv.parent), *more)
     return run("measure", csv, *asked), path
 
 
@@ -77,7 +72,8 @@ def test_what_was_spent_is_written_down_if_a_measurement_fails(csv, tmp_path, mo
     ],
 )
 def test_what_cannot_be_measured_is_told(csv, tmp_path, capsys, change, told):
-    asked = dict(zip(facts(csv)[::2], facts(csv)[1::2], strict=True))
+    facts = documents(tmp_path)
+    asked = dict(zip(facts[::2], facts[1::2], strict=True))
     asked |= {"--holder": "North", "--epsilon": 1, "--out": tmp_path / "north.zip"}
     asked |= dict([change])
     options = [part for name, value in asked.items() if value is not None for part in (name, value)]
@@ -102,7 +98,7 @@ def test_rows_of_published_tables(csv, tmp_path, capsys):
         json.dumps({"columns": {"ward": {"sdtype": "categorical"}, "ill": {"sdtype": "boolean"}}})
     )
     (tmp_path / "domain.json").write_text(json.dumps({"ward": {"range_values": ["01", "02"]}}))
-    asked = ("--publisher", "the census", "--engine", "pgm", "--out", out, *facts(csv))
+    asked = ("--publisher", "the census", "--engine", "pgm", "--out", out, *documents(tmp_path))
     assert run("from-tables", tables, *asked, "--report", page) == 0
     assert "is for the census to say" in " ".join(capsys.readouterr().out.split())
     assert "Whose guarantee it is" in page.read_text()

@@ -62,30 +62,15 @@ texts = st.one_of(
 )
 surrogates = st.text(st.characters(categories=["Cs"]), min_size=1, max_size=2)
 missing = st.sampled_from([None, np.nan, pd.NA, pd.NaT, np.datetime64("NaT", "s"), Decimal("NaN")])
+strange = [object, pd.Interval(0, 1), pd.Period("2020-09"), np.float32(0.1), np.array(1)]
 objects = st.one_of(
-    texts,
-    surrogates,
-    missing,
-    floats,
-    st.booleans(),
-    st.integers(),
-    st.just(10**400),
-    st.decimals(),
-    st.fractions(),
-    st.dates(),
-    st.times(),
-    st.timedeltas(),
-    moments(1, 9999),
+    texts, surrogates, missing, floats, st.booleans(), st.integers(), st.just(10**400),
+    st.decimals(), st.fractions(), st.dates(), st.times(), st.timedeltas(), moments(1, 9999),
     moments(1700, 2200).map(lambda moment: pd.Timestamp(moment, tz="Asia/Kolkata")),
-    st.binary(max_size=3),
-    st.complex_numbers(),
-    st.builds(list, st.lists(st.integers(), max_size=2)),
-    st.builds(lambda key: {key: TEXT}, texts),
-    st.builds(lambda text: (text, WHOLE), texts),
-    st.sampled_from(
-        [object, pd.Interval(0, 1), pd.Period("2020-09"), np.float32(0.1), np.array(1)]
-    ),
-)
+    st.binary(max_size=3), st.complex_numbers(), st.lists(st.integers(), max_size=2),
+    st.builds(lambda key: {key: TEXT}, texts), st.builds(lambda text: (text, WHOLE), texts),
+    st.sampled_from(strange),
+)  # fmt: skip
 
 
 # Columns: a dtype and the cells that it holds

@@ -8,10 +8,9 @@ import subprocess
 import numpy as np
 import pandas as pd
 import pytest
-from sdv.metadata import Metadata
+from sdv_tables import by_particles, metadata_of
 
 from sdv_privpgd import PrivPGDSynthesizer
-from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD
 
 BROWSER, DRIVER = (
     next(filter(None, map(shutil.which, names)), None)
@@ -32,14 +31,9 @@ def pages(tmp_path_factory):
     table = pd.DataFrame({name: (latent + rng.random(2_000)) / 2 for name in NAMES})
     table = table.rename(columns={NAMES[0]: LONGEST_NAME, NAMES[1]: '<b>&"quoted"</b>'})
     facts = {"range_min": 0.0, "range_max": 1.0}
-    synthesizer = PrivPGDSynthesizer(
-        Metadata.load_from_dict(
-            {"tables": {"t": {"columns": {n: {"sdtype": "numerical"} for n in table.columns}}}}
-        ),
-        1.0,
-        public_domain=dict.fromkeys(table.columns, facts),
-        method=PrivPGD(engine=ParticleGradientDescent(num_particles=500)),
-    )
+    metadata = metadata_of({name: {"sdtype": "numerical"} for name in table.columns})
+    settings = {"public_domain": dict.fromkeys(table.columns, facts), **by_particles(500)}
+    synthesizer = PrivPGDSynthesizer(metadata, 1.0, **settings)
     synthesizer.fit(table)
     public = synthesizer.report().save(folder / "report.html")
     compared = synthesizer.evaluate(table, path=folder / "report_not_private.html")

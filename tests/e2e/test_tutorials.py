@@ -6,8 +6,6 @@ import pytest
 from processes import python
 
 FOLDER = Path(__file__).parents[2] / "tutorials"
-
-
 LEFT = {
     "01_quickstart": {"01_quickstart.csv", "01_quickstart.png"},
     "02_compare": {

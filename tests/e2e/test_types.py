@@ -32,8 +32,6 @@ HOUR = DAY + pd.to_timedelta(RNG.integers(0, 24, ROWS), "h")
 SOME = RNG.random(ROWS) < 0.2
 TIME = pd.Series([datetime.time(hour, 30) for hour in RNG.integers(6, 9, ROWS)], dtype=object)
 CENTS = pd.Series([Decimal(int(cent)) / 100 for cent in RNG.integers(20, 24, ROWS)], dtype=object)
-
-
 SAME = None
 """The dtype that went in."""
 
@@ -64,20 +62,15 @@ CATEGORICAL = {
     "digits": (pd.Series(RNG.choice(["01234", "00501"], ROWS).astype(object)), "object"),
     "categoricals of digits": (pd.Series(RNG.choice(["01", "1"], ROWS)).astype("category"), SAME),
 }
+IN_ARROW, IN_TOKYO = HOUR.astype("timestamp[us][pyarrow]"), HOUR.dt.tz_localize("Asia/Tokyo")
 DATES = {
     "days": (DAY, "datetime64[ns]"),
     "milliseconds": (HOUR.astype("M8[ms]"), "datetime64[ns]"),
-    "Arrow's timestamps": (HOUR.astype("timestamp[us][pyarrow]"), SAME),
-    "dates of a time zone": (HOUR.dt.tz_localize("Asia/Tokyo"), SAME),
+    "Arrow's timestamps": (IN_ARROW, SAME),
+    "dates of a time zone": (IN_TOKYO, SAME),
     "dates of an offset": (HOUR.dt.tz_localize("+02:00"), "datetime64[ns, UTC]"),
-    "Arrow's dates of a time zone": (
-        HOUR.astype("timestamp[us][pyarrow]").dt.tz_localize("Asia/Tokyo"),
-        SAME,
-    ),
-    "moments with time zones as objects": (
-        HOUR.dt.tz_localize("Asia/Tokyo").astype(object),
-        "datetime64[ns]",
-    ),
+    "Arrow's dates of a time zone": (IN_ARROW.dt.tz_localize("Asia/Tokyo"), SAME),
+    "moments with time zones as objects": (IN_TOKYO.astype(object), "datetime64[ns]"),
     "Arrow's days": (DAY.astype(arrow(pa.date32())), SAME),
     "formatted days": (DAY.dt.strftime("%Y-%m-%d"), "object"),
     "day objects": (DAY.dt.date, "object"),

@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from sdv.metadata import Metadata
+from sdv_tables import by_particles, metadata_of
 
 from sdv_privpgd import PrivPGDSynthesizer
-from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 PATHS = sorted(DATA.glob("*.parquet"))
@@ -32,9 +32,7 @@ def test_a_table_of_which_nothing_is_known_is_fitted_at_the_first_try(path, kind
         real.to_csv(tmp_path / "table.csv", index=False)
         real = pd.read_csv(tmp_path / "table.csv")
     metadata = Metadata.detect_from_dataframes({"table": real})
-    synthesizer = PrivPGDSynthesizer(
-        metadata, epsilon=1.0, method=PrivPGD(engine=ParticleGradientDescent(num_particles=200))
-    )
+    synthesizer = PrivPGDSynthesizer(metadata, epsilon=1.0, **by_particles(200))
     with pytest.warns(UserWarning, match="are not declared: 0.2 of the budget"):
         synthesizer.fit(real, allow_lost=list(real.columns))  # rows are few, codes many
     rows = synthesizer.sample(len(real))
@@ -56,14 +54,9 @@ def test_ten_thousand_categories_are_fitted_in_small_tables():
     values = np.array([f"v{rank}" for rank in range(10_000)], dtype=object)
     real = pd.DataFrame({"x": values[ranks[0]], "y": values[ranks[1]], "z": rng.random(20_000)})
     columns = {"x": {"sdtype": "categorical"}, "y": {"sdtype": "ordinal"}, "z": NUMBER}
-    metadata = Metadata.load_from_dict({"tables": {"table": {"columns": columns}}})
-    domain = {name: {"range_values": list(values)} for name in "xy"}
-    synthesizer = PrivPGDSynthesizer(
-        metadata,
-        2.0,
-        public_domain=domain,
-        method=PrivPGD(engine=ParticleGradientDescent(num_particles=1_000)),
-    )
+    settings = {"public_domain": {name: {"range_values": list(values)} for name in "xy"}}
+    settings |= by_particles(1_000)
+    synthesizer = PrivPGDSynthesizer(metadata_of(columns), 2.0, **settings)
     tracemalloc.start()
     with pytest.warns(UserWarning, match=r"categories of 'z' are not declared"):
         synthesizer.fit(real)

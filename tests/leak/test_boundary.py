@@ -6,7 +6,6 @@ import pickle
 import re
 import sys
 import types
-import warnings
 from pathlib import Path
 from typing import ClassVar
 
@@ -15,7 +14,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 import sdv_tables
-from made_up import made_up
+from made_up import made_up, quiet
 
 from sdv_privpgd import Boolean, Categorical, Datetime, MSTSynthesizer, Numerical, fit_table
 from sdv_privpgd.columns.dtypes import dtypes_kept, is_of_days
@@ -185,8 +184,7 @@ def holders(fit, table, monkeypatch):
         for name in ("measure", "discover", "select"):
             patch.setattr(Curator, name, looking(getattr(Curator, name)))
         patch.setattr(pipeline, "fit", looking(pipeline.fit))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with quiet():
             fit(table)
     assert {"sdv_privpgd.fitting.fit", "sdv_privpgd.discovery.plan"} <= set(looked)
     return found

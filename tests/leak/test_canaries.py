@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 import sdv_tables
 from canaries import DAY, NUMBER, TEXT, WHOLE, traces
+from made_up import heard, quiet
 from sdv.metadata import Metadata
 
 from sdv_privpgd import DomainMismatchError, PrivPGDSynthesizer, PublicDomainError
@@ -38,26 +39,30 @@ def canary_table(num_rows: int = 150) -> pd.DataFrame:
     return table
 
 
+def assert_nothing_was_said(caught, caplog, capsys):
+    """No canary is in what was warned of, logged or printed."""
+    printed = capsys.readouterr()
+    assert traces([str(warning.message) for warning in caught]) == []
+    assert traces([record.getMessage() for record in caplog.records]) == []
+    assert traces(printed.out + printed.err) == []
+
+
 def test_the_scan_finds_each_canary_in_a_pickle_of_the_table():
     assert set(traces(cloudpickle.dumps(canary_table()))) == {TEXT, str(NUMBER), str(WHOLE), DAY}
 
 
 def test_no_canary_leaves_a_fit(caplog, capsys, tmp_path):
-    with warnings.catch_warnings(record=True) as caught, caplog.at_level(logging.DEBUG):
-        warnings.simplefilter("always")
+    with heard() as caught, caplog.at_level(logging.DEBUG):
         synthesizer = PrivPGDSynthesizer(
             sdv_tables.metadata(), 1.0, public_domain=DOMAIN, verbose=True, **sdv_tables.SMALL
         )
         synthesizer.fit(canary_table())
         sample = synthesizer.sample(300)
         synthesizer.save(tmp_path / "model.pkl")
-    printed = capsys.readouterr()
     # The planted day lies inside the declared range, so synthetic rows may have it by chance.
     assert traces(sample.drop(columns="seen").to_csv()) == []
     assert traces((tmp_path / "model.pkl").read_bytes()) == []
-    assert traces([str(warning.message) for warning in caught]) == []
-    assert traces([record.getMessage() for record in caplog.records]) == []
-    assert traces(printed.out + printed.err) == []
+    assert_nothing_was_said(caught, caplog, capsys)
     assert traces(synthesizer.privacy_report()) == []
     assert traces(synthesizer.__dict__) == []
 
@@ -78,8 +83,7 @@ def test_no_canary_leaves_a_training(kind, fails, caplog, capsys, monkeypatch):
             return honest(self, codes)
 
         monkeypatch.setattr(network, "losses", losses)
-    with warnings.catch_warnings(record=True) as caught, caplog.at_level(logging.DEBUG):
-        warnings.simplefilter("always")
+    with heard() as caught, caplog.at_level(logging.DEBUG):
         synthesizer = PrivPGDSynthesizer(
             sdv_tables.metadata(), 1.0, public_domain=DOMAIN, method=kind(steps=4, batch=50)
         )
@@ -91,20 +95,16 @@ def test_no_canary_leaves_a_training(kind, fails, caplog, capsys, monkeypatch):
         else:
             synthesizer.fit(canary_table())
             assert traces(synthesizer.sample(300).drop(columns="seen").to_csv()) == []
-    printed = capsys.readouterr()
     assert len(seen) == (3 if fails else 4)
     assert traces(cloudpickle.dumps(synthesizer)) == []
-    assert traces([str(warning.message) for warning in caught]) == []
-    assert traces([record.getMessage() for record in caplog.records]) == []
-    assert traces(printed.out + printed.err) == []
+    assert_nothing_was_said(caught, caplog, capsys)
     if not fails:
         assert traces(synthesizer.privacy_report()) == []
 
 
 def test_no_canary_leaves_a_fit_that_discovers_the_domain(caplog, capsys, tmp_path):
     domain = {"seen": sdv_tables.PUBLIC_DOMAIN["seen"]}
-    with warnings.catch_warnings(record=True) as caught, caplog.at_level(logging.DEBUG):
-        warnings.simplefilter("always")
+    with heard() as caught, caplog.at_level(logging.DEBUG):
         synthesizer = PrivPGDSynthesizer(
             sdv_tables.metadata(), 5.0, public_domain=domain, **sdv_tables.SMALL
         )
@@ -116,13 +116,10 @@ def test_no_canary_leaves_a_fit_that_discovers_the_domain(caplog, capsys, tmp_pa
         sample = synthesizer.sample(300)
         synthesizer.save(tmp_path / "model.pkl")
         page = synthesizer.report().html()
-    printed = capsys.readouterr()
     assert set(sample["ward"].dropna()) >= {"A", "B", "C"}, "nothing was discovered"
     assert traces(sample.drop(columns="seen").to_csv()) == []
     assert traces((tmp_path / "model.pkl").read_bytes()) == []
-    assert traces([str(warning.message) for warning in caught]) == []
-    assert traces([record.getMessage() for record in caplog.records]) == []
-    assert traces(printed.out + printed.err) == []
+    assert_nothing_was_said(caught, caplog, capsys)
     assert traces(synthesizer.privacy_report() + page + str(stopped.value)) == []
     assert traces(synthesizer.__dict__) == []
 
@@ -136,8 +133,7 @@ def test_metadata_detected_on_the_table_is_stripped_before_any_fit(caplog):
     synthesizer = PrivPGDSynthesizer(detected, 1.0, discovery_share=0.0)
     assert traces(synthesizer.get_metadata().to_dict()) == []
     assert traces(synthesizer.get_metadata("modified").to_dict()) == []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with quiet():
         assert traces(cloudpickle.dumps(synthesizer)) == []
     with pytest.raises(PublicDomainError) as raised:
         synthesizer.fit(table)

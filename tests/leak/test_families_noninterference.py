@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 from canaries import NUMBER, TEXT, WHOLE, traces
 from interference import bar_into
+from made_up import heard, relationship
 from sdv.metadata import Metadata
 
 from sdv_privpgd import (
@@ -164,8 +165,7 @@ def once():
 def observed(private, caplog, **more):
     told = []
     caplog.clear()
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always")
+    with heard() as said:
         fitted = fit_tables(
             private, COLUMNS, LINKS, 1.0, 1e-5, allow_lost=LOST, progress=bar_into(told),
             method="independent", constraints=UNPAID, questions=ASKED, **more,
@@ -220,10 +220,7 @@ def test_nothing_depends_on_the_families_through_sdv(fixed_answers, caplog, tmp_
         | ({"primary_key": keys[name]} if name in keys else {})
         for name in own
     }
-    named = ("parent_table_name", "child_table_name", "child_foreign_key", "parent_primary_key")
-    relationships = [
-        dict(zip(named, (e.parent, e.child, e.key, e.parent_key), strict=True)) for e in LINKS
-    ]
+    relationships = [relationship(e.parent, e.parent_key, e.child, e.key) for e in LINKS]
     metadata = Metadata.load_from_dict({"tables": described, "relationships": relationships})
     synthesizer = PrivPGDMultiTableSynthesizer(
         metadata, 1.0, 1e-5, max_children=3, method="independent",

@@ -2,7 +2,6 @@
 
 import io
 import pickle
-import warnings
 import zipfile
 from datetime import date, time
 
@@ -11,6 +10,7 @@ import pandas as pd
 import pytest
 from canaries import NUMBER, TEXT, WHOLE, traces
 from interference import bar_into, in_files, in_memory, let_out
+from made_up import heard
 
 from sdv_privpgd import (
     Between,
@@ -125,8 +125,7 @@ def in_text(frame, folder):
 
 def observed(private, tmp_path, **settings):
     told = []
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always")
+    with heard() as said:
         asked = {"progress": bar_into(told), "allow_lost": FEW, **settings}
         try:
             fitted = fit_table(private, COLUMNS, 1.0, **asked)
@@ -231,13 +230,8 @@ def test_no_cell_decides_the_unit_of_dates(fixed_answers, zone):
             if zone is not None and own is dates:
                 own = own.dt.tz_localize(zone)
             seen = Datetime(date(2020, 1, 1), date(2024, 12, 31))
-            fitted = fit_table(
-                pd.DataFrame({"seen": own}),
-                {"seen": seen},
-                epsilon=1.0,
-                method="privpgd+pgm",
-                allow_lost=["seen"],
-            )
+            told = {"epsilon": 1.0, "method": "privpgd+pgm", "allow_lost": ["seen"]}
+            fitted = fit_table(pd.DataFrame({"seen": own}), {"seen": seen}, **told)
             found.add((own is dates, str(fitted.sample(5)["seen"].dtype)))
     assert len(found) == 2
 

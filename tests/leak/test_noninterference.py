@@ -6,7 +6,6 @@ everything observable is compared byte by byte.
 """
 
 import copy
-import warnings
 from dataclasses import replace
 
 import cloudpickle
@@ -15,6 +14,7 @@ import pytest
 import sdv_tables
 from answers import open_curator
 from interference import OTHER_TABLES, nasty, observe, other_values, settings
+from made_up import heard
 
 from sdv_privpgd import (
     Boolean,
@@ -116,17 +116,9 @@ def test_nothing_depends_on_the_table_behind_a_mean_embedding(target, adjacency,
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("target", [None, "ward"])
 def test_nothing_depends_on_the_table_behind_half_spaces(target, adjacency, unmoved):
-    changed = settings(
-        method=RAPPlusPlus(
-            rounds=2,
-            queries=2,
-            directions=4,
-            engine=AnnealedProjection(num_components=40, steps=20, slopes=2),
-        ),
-        target=target,
-        adjacency=adjacency,
-        delta=1e-5,
-    )
+    engine = AnnealedProjection(num_components=40, steps=20, slopes=2)
+    method = RAPPlusPlus(rounds=2, queries=2, directions=4, engine=engine)
+    changed = settings(method=method, target=target, adjacency=adjacency, delta=1e-5)
     synthesizer = MSTSynthesizer(**changed)
     first = unmoved(synthesizer, sdv_tables.table(120), [nasty])
     assert "worst fitted half-spaces and marginals" in first["ledger"]
@@ -258,8 +250,7 @@ def test_nothing_depends_on_the_table_where_a_range_stops_a_fit(fixed_answers, m
             fit_table(table, declared, 20.0, method="mst")
         error = caught.value
         told += [str(error), *getattr(error, "__notes__", []), error.ledger.to_json()]
-        with warnings.catch_warnings(record=True) as said:
-            warnings.simplefilter("always")
+        with heard() as said:
             done = error.finish(table)
         told += [str(each.message) for each in said]
         return told, cloudpickle.dumps(fitted), cloudpickle.dumps((error.args, done))

@@ -7,14 +7,13 @@ import copy
 import json
 import pickle
 import re
-import warnings
 
 import cloudpickle
 import numpy as np
 import pytest
 from canaries import NUMBER, TEXT, traces
 from interference import nasty, other_values, settings
-from made_up import made_up
+from made_up import heard, made_up, quiet
 from sdv_tables import table as sdv_table
 
 from sdv_privpgd import (
@@ -44,8 +43,7 @@ def table(num_rows, seed):
 
 def observed(private, tmp_path, **asked):
     """Everything that a holder's release and a combination with another's let out."""
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always")
+    with heard() as said:
         measured = measure(private, COLUMNS, 1.0, holder="North", **asked)
         path = measured.save(tmp_path / "north.zip")
         other = measure(table(300, 7), COLUMNS, 2.0, holder="South", **asked)
@@ -92,23 +90,15 @@ def test_nothing_depends_on_the_table_where_a_measurement_stops(
         return np.where(last, 400, 0).reshape(answer.shape)
 
     monkeypatch.setattr(curator, "_noisy", noisy)
+    settings = {"holder": "North", "method": "mst+particles", "adjacency": adjacency, "delta": 1e-5}
 
     def seen(private):
         with pytest.raises(DomainMismatchError) as caught:
-            measure(
-                private,
-                COLUMNS,
-                9.0,
-                holder="North",
-                method="mst+particles",
-                adjacency=adjacency,
-                delta=1e-5,
-            )
+            measure(private, COLUMNS, 9.0, **settings)
         error = caught.value
         told = [str(error), *getattr(error, "__notes__", []), error.ledger.to_json()]
         kept = cloudpickle.dumps((error.args, error.goes_on))
-        with warnings.catch_warnings(record=True) as said:
-            warnings.simplefilter("always")
+        with heard() as said:
             done = error.finish(private)
         told += [str(each.message) for each in said]
         return told, kept, pickle.dumps(done), done.warnings
@@ -156,8 +146,7 @@ def test_no_canary_is_in_a_release_file(tmp_path):
 
 
 def refined(private, **asked):
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always")
+    with heard() as said:
         first = fit_table(private, COLUMNS, 0.5, **asked)
         finer = first.refine(private, 0.5)
         grown = fit_table(private, COLUMNS, 0.5, after=finer.ledger, **asked)
@@ -194,8 +183,7 @@ def test_nothing_of_a_synthesizer_s_refinement_depends_on_the_table(change, fixe
         own.refine(private, 0.5)
         return cloudpickle.dumps(own), own.sample(100).to_csv(), own.privacy_report()
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with quiet():
         assert seen(sdv_table(120)) == seen(change(sdv_table(120)))
 
 

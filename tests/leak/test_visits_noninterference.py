@@ -2,26 +2,24 @@
 
 import copy
 import pickle
-import warnings
 
 import cloudpickle
+import pyarrow.parquet  # noqa: F401  (while the clock still goes)
 import pytest
 import sdv_tables
 from canaries import TEXT, traces
 from interference import in_files, in_memory, let_out, nasty
+from made_up import heard
 from visiting import COLUMNS, ORDER, visits
 
 from sdv_privpgd import MSTSynthesizer, combine, fit_table, measure
 from sdv_privpgd.columns.visits import Visits
 
-pytest.importorskip("pyarrow.parquet")  # imported while the clock still goes
-
 UNDECLARED = {**COLUMNS, "ward": {"sdtype": "categorical"}}
 
 
 def observed(private, columns):
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always")
+    with heard() as said:
         fitted = fit_table(private, columns, 1.0, method="privpgd+pgm", **ORDER)
     return let_out(fitted, said)
 
@@ -48,8 +46,7 @@ def test_nothing_depends_on_the_visits_in_sdv_s_words(fixed_answers, caplog):
     for table in (visits(200, 0), visits(90, 2), nasty(visits(60, 3))):
         fitted = copy.deepcopy(new)
         caplog.clear()
-        with warnings.catch_warnings(record=True) as said:
-            warnings.simplefilter("always")
+        with heard() as said:
             fitted.fit(table)
         rows = fitted.sample(200)
         fitted.reset_sampling()

@@ -33,18 +33,12 @@ COUNTED = {"sdtype": "numerical", "range_min": 0, "range_max": 9, "decimal_place
 SCHEMAS = {
     "person": {"x": VALUES, "number of visit": COUNTED},
     "visit": {
-        "y": VALUES,
-        "person.x": VALUES,
-        "number of drug": COUNTED,
-        "place in person": COUNTED,
+        "y": VALUES, "person.x": VALUES, "number of drug": COUNTED, "place in person": COUNTED,
     },
     "drug": {
-        "z": VALUES,
-        "visit.y": VALUES,
-        "visit.person.x": VALUES,
-        "drug in the family": COUNTED,
+        "z": VALUES, "visit.y": VALUES, "visit.person.x": VALUES, "drug in the family": COUNTED,
     },
-}
+}  # fmt: skip
 SINCE = IN_ORDER.above("visit").since
 PAIRS = {"visit": "y", "drug": "z"}
 KEYS = st.sampled_from([1, 2, "3", 3.0, "A", "B", None, " a"])

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from answers import values_of
+from answers import squared_change, values_of
 from hypothesis import given
 from hypothesis import strategies as st
 from made_up import in_columns
@@ -139,11 +139,6 @@ def scores(draw, domain):
         ModelErrorQuery(clique=cut.clique, cuts=cut.cuts, expected=expected, weight=2, bias=5)
     )
     return found
-
-
-def squared_change(query, before, after):
-    pairs = zip(query.answer(after).flat, query.answer(before).flat, strict=True)
-    return sum((int(x) - int(y)) ** 2 for x, y in pairs)  # Python integers: exact
 
 
 @given(st.data())

@@ -74,48 +74,23 @@ def cases(draw):
     )
     megabytes = draw(st.sampled_from([1e-9, 10.0, 80.0, 1e6]))
     importance = draw(st.dictionaries(st.sampled_from(domain.attributes), st.floats(1, 1e3)))
+    told = {"importance": importance, "workload": workload, "max_megabytes": megabytes}
+    codes = zip(domain.attributes[1:], sizes[1:], strict=True)
+    lines = tuple(Line(name, tuple(range(size))) for name, size in codes)
+    chosen = st.lists(st.sampled_from(pairs), max_size=3).map(tuple) if pairs else st.just(())
+    rounds = st.none() | st.integers(1, 5)
+    most = {"most_pairs": draw(st.integers(1, 9)), "pairs": draw(chosen)}
     strategy = draw(
         st.sampled_from(
             [
                 *(each for name, each in STRATEGIES.items() if name != "RAPPlusPlus by a label"),
-                RAPPlusPlus(
-                    rounds=2,
-                    queries=2,
-                    directions=5,
-                    importance=importance,
-                    lines=tuple(
-                        Line(name, tuple(range(size)))
-                        for name, size in zip(domain.attributes[1:], sizes[1:], strict=True)
-                    ),
-                ),
+                RAPPlusPlus(rounds=2, queries=2, directions=5, importance=importance, lines=lines),
                 PrivPGD(importance=importance),
-                PrivPGD(
-                    importance=importance,
-                    most_pairs=draw(st.integers(1, 9)),
-                    pairs=draw(st.lists(st.sampled_from(pairs), max_size=3).map(tuple))
-                    if pairs
-                    else (),
-                ),
+                PrivPGD(importance=importance, **most),
                 MST(importance=importance),
-                AIM(
-                    importance=importance,
-                    workload=workload,
-                    rounds_per_attribute=draw(st.integers(1, 5)),
-                    max_megabytes=megabytes,
-                ),
-                Adaptive(
-                    importance=importance,
-                    workload=workload,
-                    rounds=draw(st.none() | st.integers(1, 5)),
-                    marginals=draw(st.integers(1, 4)),
-                    max_megabytes=megabytes,
-                ),
-                MWEM(
-                    importance=importance,
-                    workload=workload,
-                    rounds=draw(st.none() | st.integers(1, 9)),
-                    max_megabytes=megabytes,
-                ),
+                AIM(rounds_per_attribute=draw(st.integers(1, 5)), **told),
+                Adaptive(rounds=draw(rounds), marginals=draw(st.integers(1, 4)), **told),
+                MWEM(rounds=draw(st.none() | st.integers(1, 9)), **told),
             ]
         )
     )

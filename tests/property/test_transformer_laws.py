@@ -167,23 +167,16 @@ class Oddity:
 
 moments = st.datetimes(timezones=st.sampled_from(ZONES))
 cell = st.one_of(
-    st.builds(Oddity, st.integers(0, len(ODDITIES) - 1)),
-    st.integers(),
-    st.integers(-5, 5),
-    st.floats(),
-    st.booleans(),
-    st.text(string.printable, max_size=6),
-    st.decimals(),
-    st.fractions(),
-    moments,
-    st.dates(),
+    st.builds(Oddity, st.integers(0, len(ODDITIES) - 1)), st.integers(), st.integers(-5, 5),
+    st.floats(), st.booleans(), st.text(string.printable, max_size=6), st.decimals(),
+    st.fractions(), moments, st.dates(),
     st.builds(
         datetime.datetime.strftime,
         st.datetimes(datetime.datetime(1000, 1, 1), timezones=st.sampled_from(ZONES)),
         st.sampled_from([each for each in FORMATS if each] + ["%Y-%m-%d %H:%M%z", "%x"]),
     ),
     st.datetimes(datetime.datetime(1700, 1, 1), datetime.datetime(2200, 1, 1)).map(pd.Timestamp),
-)
+)  # fmt: skip
 
 
 def series_of(cells):

@@ -1,7 +1,5 @@
 """Private-PGM beside its authors' package: the same models, as near to the answers, as small."""
 
-import warnings
-
 import numpy as np
 import pytest
 
@@ -11,16 +9,6 @@ from sdv_privpgd.synthesize.graphical import JunctionTree
 from sdv_privpgd.synthesize.pgm import PrivatePGM
 
 TOTAL = 5_000
-
-
-@pytest.fixture(scope="module")
-def mbi():
-    """The package; it warns of settings of jax that we make in a context."""
-    pytest.importorskip("mbi", reason="mbi 2 needs Python 3.11 and NumPy 2", exc_type=ImportError)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        import mbi
-    return mbi
 
 
 def noisy_answers(seed: int) -> tuple[Domain, list[Measurement]]:
@@ -53,9 +41,8 @@ def loss(domain: Domain, measured: list[Measurement], marginal) -> float:
 
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(3))
-def test_the_model_is_theirs_and_as_likely(mbi, seed):
+def test_the_model_is_theirs_and_as_likely(mbi, in_mbi, seed):
     import jax
-    import jax.numpy as jnp
 
     from sdv_privpgd.privacy.queries import CountQuery
 
@@ -64,16 +51,7 @@ def test_the_model_is_theirs_and_as_likely(mbi, seed):
     model = PrivatePGM(steps=5_000, tolerance=1e-7).fit(domain, [known, *measured])
     with jax.enable_x64(True):
         theirs = mbi.estimation.MirrorDescent().estimate(
-            mbi.Domain(domain.attributes, domain.sizes),
-            [
-                mbi.LinearMeasurement(
-                    jnp.asarray(each.answer.ravel(), dtype=float), each.query.clique, each.stddev
-                )
-                for each in measured
-            ],
-            known_total=TOTAL,
-            iters=20_000,
-            tol=1e-7,
+            *in_mbi(domain, measured), known_total=TOTAL, iters=20_000, tol=1e-7
         )
 
         def their_marginal(clique):

@@ -1,10 +1,9 @@
 """RAP's projection beside mbi's mixture of products, which is the same relaxation in jax."""
 
-import warnings
-
 import numpy as np
 import pytest
 from answers import margin, noisy_answers, number_of_rows
+from made_up import quiet
 
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.synthesize.relaxed import RelaxedProjection
@@ -13,21 +12,10 @@ DOMAIN = Domain(tuple("abcde"), (2, 3, 4, 3, 2))
 COMPONENTS = 50
 
 
-@pytest.fixture(scope="module")
-def mbi():
-    """The package; it warns of settings of jax."""
-    pytest.importorskip("mbi", reason="mbi 2 needs Python 3.11 and NumPy 2", exc_type=ImportError)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        pytest.importorskip("optax")
-        import mbi
+def test_it_is_as_near_to_the_answers_and_the_truth_as_mbis_mixture(mbi, in_mbi):
+    optax = pytest.importorskip("optax")
+    with quiet():
         import mbi.extensions.mixture_of_products
-    return mbi
-
-
-def test_it_is_as_near_to_the_answers_and_the_truth_as_mbis_mixture(mbi):
-    import jax.numpy as jnp
-    import optax
 
     rng = np.random.default_rng(0)
     counts = np.rint(5_000 * rng.dirichlet(np.full(144, 0.5))).reshape(DOMAIN.sizes)
@@ -40,17 +28,7 @@ def test_it_is_as_near_to_the_answers_and_the_truth_as_mbis_mixture(mbi):
     )
     theirs = mbi.extensions.mixture_of_products.MixtureOfProductsEstimator(
         optimizer=optax.adam(0.1), num_components=COMPONENTS
-    ).estimate(
-        mbi.Domain(DOMAIN.attributes, DOMAIN.sizes),
-        [
-            mbi.LinearMeasurement(
-                jnp.asarray(each.answer.ravel(), dtype=float), each.query.clique, each.stddev
-            )
-            for each in measured
-        ],
-        known_total=total,
-        iters=300,
-    )
+    ).estimate(*in_mbi(DOMAIN, measured), known_total=total, iters=300)
 
     def their_marginal(pair):
         return np.array(theirs.project(pair).datavector(flatten=False)) / total

@@ -3,12 +3,12 @@
 import ast
 import doctest
 import inspect
-import warnings
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 import sdmetrics  # noqa: F401 - it has to load our classes itself, before an example does
+from made_up import quiet
 
 import sdv_privpgd
 from sdv_privpgd import audit, constraints, inference, methods, metrics
@@ -38,8 +38,7 @@ WITHOUT = {
 def test_the_example_of_a_name_runs(name):
     runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
     found = EXPORTED[name]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # small tables are few rows
+    with quiet():  # small tables are few rows
         for each in doctest.DocTestFinder().find(
             found, name, module=False, globs=vars(import_module(found.__module__)).copy()
         ):

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 from columns_of_words import arrow
 from encoding import Codec
+from made_up import quiet
 
 from sdv_privpgd.columns.dtypes import (
     cast,
@@ -80,8 +81,7 @@ def rows(transformer) -> pd.Series:
 def test_no_dtype_that_cells_choose_is_kept(cells):
     text = io.StringIO("x\n" + "\n".join("" if cell is None else f'"{cell}"' for cell in cells))
     read = pd.read_csv(text, skip_blank_lines=False)["x"]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # which format dates are in is guessed
+    with quiet():  # which format dates are in is guessed
         dates = pd.to_datetime(read.astype(str), errors="coerce")
     for column in (pd.Series(cells), pd.DataFrame({"x": cells})["x"], read, dates):
         assert chosen(column.dtype) is None, column.dtype

@@ -240,7 +240,6 @@ def in_other_dtypes(folder):
 
 
 def in_parquet(folder):
-    pytest.importorskip("pyarrow")
     TABLE.to_parquet(folder / "table.parquet", row_group_size=90)
     return folder / "table.parquet"
 

@@ -172,8 +172,6 @@ def test_a_day_that_many_share_stays_a_peak():
 
 
 RNG = np.random.default_rng(0)
-
-
 COLUMNS = {
     "a grade": ((100.02 + RNG.normal(size=20_000) * 0.005).round(4), {"decimal_places": 4}, 0, 200),
     "serial numbers": (RNG.integers(10**9, 10**9 + 500, 20_000), {"decimal_places": 0}, 0, 2**31),

@@ -6,6 +6,7 @@ from decimal import Decimal
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import sdv_tables
 from sdv.metadata import Metadata
@@ -54,7 +55,6 @@ def test_of_dtypes_neither_categories_nor_dictionaries_nor_missing_cells_are_tol
     dtypes = {"ward": Unreadable()}
     assert draft_domain(dtypes)["ward"]["range_values"] is None
     assert columns_of(draft_metadata(dtypes)) == {"ward": {"sdtype": "categorical"}}
-    pa = pytest.importorskip("pyarrow")
     for values in (["CANARY"], [1]):
         held = pa.array(values).dictionary_encode().type
         assert draft_domain({"x": pd.ArrowDtype(held)}) == draft_domain({"x": "string"})

@@ -229,17 +229,13 @@ def test_scales_are_as_likely_as_whole_tables_say():
         maps = [rng.normal(size=(2, size)) for size in sizes]
         sums[pair] = [GroupSums(*maps, 5 * rng.normal(size=(2, 2)), 1.5)]
         spread, member = np.kron(*(whole[name] for name in pair)), np.kron(*maps)
-        wanted.append(
-            [
-                nats(sums[pair][0].values, scale * member @ spread @ member.T + 1.5 * np.eye(4))
-                + (
-                    nats(residuals[-1].values, scale * spread + noise * np.eye(len(spread)))
-                    if np.isfinite(noise)
-                    else 0.0
-                )
-                for scale in scales
-            ]
-        )
+        wanted.append([])
+        for scale in scales:
+            of_sums = scale * member @ spread @ member.T + 1.5 * np.eye(4)
+            wanted[-1].append(nats(sums[pair][0].values, of_sums))
+            if np.isfinite(noise):
+                of_cells = scale * spread + noise * np.eye(len(spread))
+                wanted[-1][-1] += nats(residuals[-1].values, of_cells)
     found = Evidence(residuals, sums, known).nats(np.tile(scales, (3, 1)))
     # Variances that differ by less than a fifth count as one.
     np.testing.assert_allclose(found, wanted, rtol=0.01)

@@ -1,12 +1,12 @@
 """What becomes of columns and tied pairs is said before anything is spent, or stops a fit."""
 
-import warnings
 from fractions import Fraction
 
 import numpy as np
 import pandas as pd
 import pytest
 import sdv_tables
+from made_up import made_up, quiet
 from sdv.cag import Inequality
 
 from sdv_privpgd import (
@@ -36,14 +36,7 @@ from sdv_privpgd.sources.csv import CsvFiles
 
 RNG = np.random.default_rng(0)
 ROWS = 4_000
-TABLE = pd.DataFrame(
-    {
-        "age": RNG.integers(18, 90, ROWS),
-        "ward": RNG.choice(["A", "B", "C"], ROWS),
-        "ill": RNG.random(ROWS) < 0.3,
-        "id": np.arange(ROWS),
-    }
-)
+TABLE = made_up(ROWS, age=(18, 90), ward="ABC", ill=0.3, id=np.arange(ROWS))
 OPEN = {"age": Numerical(), "ward": Categorical(), "ill": Boolean(), "id": Key()}
 
 
@@ -277,8 +270,7 @@ def test_a_column_may_be_unread_if_that_is_said():
 def test_a_fit_goes_on_where_declarations_may_be_meant(cells, declared):
     table = TABLE.assign(odd=np.asarray(cells, dtype=object))
     columns = {"odd": declared, "ward": Categorical(["A", "B", "C"])}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with quiet():
         assert len(fit(table, columns).sample(5)) == 5
 
 

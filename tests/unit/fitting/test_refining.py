@@ -1,11 +1,13 @@
 """More budget for the same table, and releases of tables with the same people."""
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 import sdv_tables
+from made_up import made_up
+from sdv.errors import InvalidDataError, NotFittedError
 
 from sdv_privpgd import Boolean, Categorical, People, PrivPGDSynthesizer, fit_table
 from sdv_privpgd.audit.subjects import file_checks, kept_table
@@ -19,15 +21,8 @@ from sdv_privpgd.privacy.queries import Adjacency, CountQuery
 COLUMNS = {"ward": Categorical(["A", "B", "C"]), "ill": Boolean(), "old": Boolean()}
 
 
-def table(num_rows=900, seed=0):
-    rng = np.random.default_rng(seed)
-    return pd.DataFrame(
-        {
-            "ward": rng.choice(["A", "B", "C"], num_rows),
-            "ill": rng.random(num_rows) < 0.3,
-            "old": rng.random(num_rows) < 0.5,
-        }
-    )
+def table(num_rows=900):
+    return made_up(num_rows, ward="ABC", ill=0.3, old=0.5)
 
 
 def fitted(epsilon=0.5, **settings):
@@ -159,15 +154,8 @@ def test_a_budget_is_raised_to_the_sum_and_no_further():
 
 
 def synthesizer(**changes):
-    return PrivPGDSynthesizer(
-        sdv_tables.metadata(),
-        **{
-            "epsilon": 0.5,
-            "public_domain": sdv_tables.PUBLIC_DOMAIN,
-            "method": "privpgd+pgm",
-            **changes,
-        },
-    )
+    settings = {"epsilon": 0.5, "public_domain": sdv_tables.PUBLIC_DOMAIN, "method": "privpgd+pgm"}
+    return PrivPGDSynthesizer(sdv_tables.metadata(), **{**settings, **changes})
 
 
 def test_a_synthesizer_is_refined_on_its_own_ledger():
@@ -223,9 +211,7 @@ def test_a_refinement_that_fails_keeps_the_fit_and_the_answers(monkeypatch):
     assert own._release.ledger == own.ledger
 
 
-def test_a_table_that_cannot_be_refined_is_told(monkeypatch):
-    from sdv.errors import InvalidDataError, NotFittedError
-
+def test_a_table_that_cannot_be_refined_is_told():
     own = synthesizer()
     with pytest.raises(NotFittedError):
         own.refine(sdv_tables.table(300), 0.5)
@@ -261,8 +247,6 @@ def test_an_audit_finds_a_refined_synthesizer_in_order_and_what_it_has_kept():
     own.refine(private, 0.5)
     checks = file_checks(kept_file(own))
     assert [check.passed for check in checks[:2]] == [True, True]
-    from dataclasses import replace
-
     refined = fitted().refine(table(), 0.5)
     kept = replace(refined, warnings=(*refined.warnings, "the oldest is 97"))
     assert file_checks(kept_table(kept))[0].passed is False

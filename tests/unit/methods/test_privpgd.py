@@ -248,8 +248,6 @@ def test_what_cannot_be_asked_for_is_refused_before_anything_is_spent():
 
 
 LEVELS = (0.0, 1.0, 2.0, 4.0)
-
-
 EQUAL = dict.fromkeys([(name,) for name in "abcd"], 1.0)
 
 

@@ -151,8 +151,6 @@ def frame(num_rows, seed, shift=0.0):
 
 
 REAL, SYNTHETIC = frame(120, 0), frame(80, 1, shift=0.7)
-
-
 BOTH = pd.concat([REAL, SYNTHETIC], ignore_index=True)
 NUMBERS = {  # categories are numbered as they come, from 1; missing is 0
     value: number + 1

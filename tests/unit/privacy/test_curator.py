@@ -10,7 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from answers import SpyDataset, open_curator, values_of
+from answers import SpyDataset, open_curator, scaled, values_of
 from scipy.stats import norm
 
 from sdv_privpgd.base.domain import Domain, Grouping
@@ -19,7 +19,7 @@ from sdv_privpgd.privacy import curator as curator_module
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import Books, PrivacyBudgetError, PrivacyLedger
-from sdv_privpgd.privacy.noise import SAMPLING_DELTA, rounded_gaussian
+from sdv_privpgd.privacy.noise import SAMPLING_DELTA
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery, GroupedMarginalQuery, MarginalQuery
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
@@ -37,8 +37,6 @@ def spied(domain, codes):
 
 
 GROUPING = Grouping(("a", "c"), ((0, 1), (0, 0, 1, 2)))
-
-
 QUERIES = [
     MarginalQuery(("a", "b")),
     GroupedMarginalQuery(("c", "a"), GROUPING),
@@ -178,9 +176,8 @@ def test_kinds_add_their_squares_and_no_query_means_no_charge(dataset):
     dataset = Dataset(Domain(("a",), (1,)), np.zeros((3, 1), dtype=np.int64))
     for clique, shape in ((("a",), (1,)), ((), ())):
         curator = open_curator(dataset)
-        (measurement,) = curator.measure(
-            [MarginalQuery(clique)], curator.ledger.budget, what="one cell"
-        )
+        query = MarginalQuery(clique)
+        (measurement,) = curator.measure([query], curator.ledger.budget, what="one cell")
         assert isinstance(measurement.answer, np.ndarray)
         assert measurement.answer.shape == shape
 
@@ -210,11 +207,8 @@ def residual_z(codes_of_nobody, *, epsilon=2.5):
     domain = Domain(tuple("abcdefghi"), (32,) * 9)
     dataset = Dataset(domain, codes_of_nobody)
     curator = open_curator(dataset, epsilon=epsilon)
-    measurements = curator.measure(
-        [MarginalQuery(clique) for clique in domain.cliques(2)],
-        curator.ledger.budget,
-        what="tables",
-    )
+    queries = [MarginalQuery(clique) for clique in domain.cliques(2)]
+    measurements = curator.measure(queries, curator.ledger.budget, what="tables")
     residuals = np.concatenate([(m.answer - m.query.answer(dataset)).ravel() for m in measurements])
     assert len(residuals) == 36_864
     stddev = curator.ledger.charges[0].stddev
@@ -235,13 +229,7 @@ def test_residuals_have_the_scale_in_the_ledger(some_codes):
 
 def test_the_residual_test_rejects_noise_wrong_by_a_tenth(some_codes, monkeypatch):
     for factor in (0.9, 1.1, 0.97):
-        monkeypatch.setattr(
-            curator_module,
-            "rounded_gaussian",
-            lambda stddev, size, words, factor=factor: rounded_gaussian(
-                factor * stddev, size, words
-            ),
-        )
+        monkeypatch.setattr(curator_module, "rounded_gaussian", scaled(factor))
         assert abs(residual_z(some_codes)) > 4.9
 
 

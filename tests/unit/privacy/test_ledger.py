@@ -86,26 +86,14 @@ def test_an_exact_release_is_free_and_is_named_as_the_condition(ledger):
 
 
 def test_deltas_of_events_are_taken_from_delta(ledger):
-    half = PrivacyLedger(
-        adjacency=REPLACE,
-        epsilon=1.0,
-        delta=1e-5,
-        budget=ledger.budget,
-        charges=(charge(ledger.budget, delta=Fraction(1e-5) / 2),),
-    )
+    half = replace(ledger, charges=(charge(ledger.budget, delta=Fraction(1e-5) / 2),))
     assert half.spent() == pytest.approx(epsilon_of(ledger.budget, 5e-6), rel=1e-12)
     assert half.spent() > 1.0
 
 
 @pytest.mark.parametrize("factor", [1, 2])
 def test_epsilon_is_infinite_where_the_events_use_up_delta(ledger, factor):
-    broken = PrivacyLedger(
-        adjacency=REPLACE,
-        epsilon=1.0,
-        delta=1e-5,
-        budget=ledger.budget,
-        charges=(charge(ledger.budget, delta=factor * Fraction(1e-5)),),
-    )
+    broken = replace(ledger, charges=(charge(ledger.budget, delta=factor * Fraction(1e-5)),))
     assert broken.spent() == math.inf
     assert broken.spent(delta=3e-5) < math.inf
 

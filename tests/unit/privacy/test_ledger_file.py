@@ -44,28 +44,17 @@ def test_what_is_written_is_read_exactly_whatever_delta_is_left(ledger):
 @pytest.mark.parametrize(
     ("path", "value"),
     [
-        (["charges", 0, "mu_squared"], "1/100000"),
-        (["charges", 0, "stddev"], 50.0),
-        (["charges", 0, "stddev"], float("nan")),
-        (["charges", 0, "stddev"], -100.25),
+        (["charges", 0, "mu_squared"], "1/100000"), (["charges", 0, "stddev"], 50.0),
+        (["charges", 0, "stddev"], float("nan")), (["charges", 0, "stddev"], -100.25),
         (["charges", 0, "delta"], "-1/3"),
         (["charges", 0, "sensitivity_squared"], {"replace_one": 8}),
-        (["charges", 1, "temperature"], "1/9"),
-        (["charges", 1, "temperature"], "0"),
-        (["charges"], []),
-        (["charges"], None),
-        (["budget_mu_squared"], "1/1000000"),
-        (["spent_mu_squared"], "0"),
-        (["adjacency"], "both"),
-        (["rows_per_person"], 0),
-        (["delta"], 1.5),
-        (["reserved_delta"], "none"),
-        (["rows_per_person"], 3),
-        (["epsilon"], 0.5),
-        (["delta"], 2e-5),
-        (["reserved_delta"], "1/200000"),
+        (["charges", 1, "temperature"], "1/9"), (["charges", 1, "temperature"], "0"),
+        (["charges"], []), (["charges"], None), (["budget_mu_squared"], "1/1000000"),
+        (["spent_mu_squared"], "0"), (["adjacency"], "both"), (["rows_per_person"], 0),
+        (["delta"], 1.5), (["reserved_delta"], "none"), (["rows_per_person"], 3),
+        (["epsilon"], 0.5), (["delta"], 2e-5), (["reserved_delta"], "1/200000"),
     ],
-)
+)  # fmt: skip
 def test_what_a_file_says_must_fit_under_a_new_digest_too(ledger, path, value):
     facts = ledger.to_dict()
     assert read_ledger(redigested(facts)) == ledger

@@ -46,23 +46,14 @@ class TestPlainValues:
         left = 1e-5 - 6e-9
         other = Fraction(2, 64) + mu_squared_of_range(Fraction(4 * 2, 25)) + Fraction(1, 400)
         assert plain == {
-            "adjacency": "replace_one",
-            "rows_per_person": 3,
-            "people": None,
-            "weighed": False,
-            "rows_are_people": False,
-            "weights": None,
-            "units": 1,
-            "epsilon": 1.5,
-            "delta": 1e-5,
-            "reserved_delta": "1/1000000",
-            "budget_mu_squared": "1/2",
-            "spent_mu_squared": "67/400",
+            "adjacency": "replace_one", "rows_per_person": 3, "people": None, "weighed": False,
+            "rows_are_people": False, "weights": None, "units": 1, "epsilon": 1.5, "delta": 1e-5,
+            "reserved_delta": "1/1000000", "budget_mu_squared": "1/2", "spent_mu_squared": "67/400",
             "spent_epsilon": {
                 "replace_one": pytest.approx(epsilon_of(Fraction(67, 400), left), rel=1e-9),
                 "add_remove": pytest.approx(epsilon_of(other, left), rel=1e-9),
             },
-        }
+        }  # fmt: skip
 
     def test_of_noise_choices_and_values_over_a_threshold(self):
         names = (
@@ -124,14 +115,9 @@ class TestReserves:
     def test_reserves_have_the_rest_of_delta_and_of_two_fits_add_up(self):
         reserved = Fraction(1, 10**6)
         ledger = PrivacyLedger.open(1, Fraction(1, 10**5), ADD, 2, reserved=reserved)
-        assert ledger == PrivacyLedger(
-            adjacency=ADD,
-            rows_per_person=2,
-            epsilon=1.0,
-            delta=1e-5,
-            budget=mu_squared_of(1.0, float(Fraction(9, 10**6))),
-            reserved=reserved,
-        )
+        told = {"adjacency": ADD, "rows_per_person": 2, "epsilon": 1.0, "delta": 1e-5}
+        budget = mu_squared_of(1.0, float(Fraction(9, 10**6)))
+        assert ledger == PrivacyLedger(budget=budget, reserved=reserved, **told)
         assert isinstance(ledger.epsilon, float)
         assert isinstance(ledger.delta, float)
         ledger = ledger_of(reserved=Fraction(4, 10**9))

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from answers import squared_change as change
 
 from sdv_privpgd.base.domain import Domain, Grouping
 from sdv_privpgd.base.half_spaces import Cut, Line
@@ -24,11 +25,6 @@ from sdv_privpgd.privacy.queries import (
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
 GRID = SigmoidSumQuery.GRID
 GROUPING = Grouping(("a", "b", "c"), ((0, 1), (0, 0, 1), (1, 0, 0, 2)))
-
-
-def change(query, before, after):
-    pairs = zip(query.answer(after).flat, query.answer(before).flat, strict=True)
-    return sum((int(x) - int(y)) ** 2 for x, y in pairs)  # Python integers: exact
 
 
 @pytest.mark.parametrize(

@@ -21,8 +21,6 @@ from sdv_privpgd.privacy.thresholding import threshold_for, thresholded_delta
 from sdv_privpgd.privacy.value_counts import Counted, ValueCounts
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
-
-
 CELLS = [
     1, 1.0, True, np.True_, np.int8(1), 0, 0.0, -0.0, False, None, float("nan"), pd.NA, pd.NaT,
     "a", "1", b"a", Decimal(1), Fraction(1, 3), 10**400, float("inf"), 2.5, (1,), [1], object(),
@@ -125,20 +123,15 @@ class TestTheCurator:
         other.discover(Fraction(1, 100), Fraction(1e-6), what="x")
         assert curator.ledger == other.ledger
 
-    def test_noise_that_nobody_could_use_is_refused_before_the_values_are_read(self, monkeypatch):
-        curator = self.curator(["a"] * 500)
-        monkeypatch.setattr(ValueCounts, "counts", None)
-        with pytest.raises(PrivacyBudgetError, match="larger epsilon"):
-            curator.discover(Fraction(1, 10**30), Fraction(1e-6), what="x")
-        assert curator.ledger.charges == ()
-
     def test_useless_noise_and_delta_not_reserved_are_refused_unread(self, monkeypatch):
         curator = self.curator(["a"] * 500)
         curator.discover(curator.ledger.remaining, Fraction(1e-6), what="x")
         assert 0.98 < curator.ledger.spent() <= 1.0
         assert curator.ledger.budget < PrivacyLedger.open(1.0, 1e-5, REPLACE).budget
-        curator = self.curator(["a"] * 500, reserved=Fraction(0))
         monkeypatch.setattr(ValueCounts, "counts", None)
-        with pytest.raises(PrivacyBudgetError, match="delta"):
-            curator.discover(Fraction(1, 100), Fraction(1e-6), what="x")
-        assert curator.ledger.charges == ()
+        useless = (Fraction(1, 10**30), {}, "larger epsilon")
+        for share, books, why in (useless, (Fraction(1, 100), {"reserved": Fraction(0)}, "delta")):
+            curator = self.curator(["a"] * 500, **books)
+            with pytest.raises(PrivacyBudgetError, match=why):
+                curator.discover(share, Fraction(1e-6), what="x")
+            assert curator.ledger.charges == ()

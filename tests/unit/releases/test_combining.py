@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from answers import answered, number_of_rows
+from made_up import made_up
 
 from sdv_privpgd import (
     Boolean,
@@ -29,13 +30,8 @@ COLUMNS = {"ward": Categorical(["A", "B"]), "age": Numerical(0, 99, decimal_plac
 
 
 def table(num_rows=900, seed=0, share=0.5):
-    rng = np.random.default_rng(seed)
-    return pd.DataFrame(
-        {
-            "ward": np.where(rng.random(num_rows) < share, "A", "B"),
-            "age": rng.integers(0, 100, num_rows),
-        }
-    )
+    rows = made_up(num_rows, seed, ward=share, age=(0, 100))
+    return rows.assign(ward=np.where(rows["ward"], "A", "B"))
 
 
 def released(holder, *, epsilon=2.0, columns=COLUMNS, **settings):

@@ -5,6 +5,7 @@ from datetime import date
 import numpy as np
 import pandas as pd
 import pytest
+from made_up import made_up
 
 from sdv_privpgd import (
     Between,
@@ -137,16 +138,8 @@ def test_exact_tables_beside_noisy_ones_do_not_drown_them(engine):
 
 def test_our_own_noisy_tables_are_such_tables(tmp_path):
     """What one fit has published another model is made of, triples over groups included."""
-    rng = np.random.default_rng(0)
-    number = 3000
-    private = pd.DataFrame(
-        {
-            "ward": rng.choice(list("ABCDEF"), number),
-            "age": rng.integers(0, 100, number),
-            "seen": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 900, number), "D"),
-            "ill": rng.random(number) < 0.3,
-        }
-    )
+    private = made_up(3_000, ward="ABCDEF", age=(0, 100), seen=(0, 900), ill=0.3)
+    private["seen"] = pd.Timestamp("2020-01-01") + pd.to_timedelta(private["seen"], "D")
     private.loc[:50, "age"] = np.nan
     columns = {
         "ward": Categorical(list("ABCDEF")),

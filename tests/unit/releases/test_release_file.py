@@ -6,8 +6,8 @@ import pickle
 import zipfile
 
 import numpy as np
-import pandas as pd
 import pytest
+from made_up import made_up
 
 from sdv_privpgd import Boolean, Categorical, Measured, Numerical, combine, measure
 from sdv_privpgd.base.files import digest_of, sealed
@@ -23,14 +23,7 @@ COLUMNS = {
 
 
 def table(num_rows=600, seed=0):
-    rng = np.random.default_rng(seed)
-    return pd.DataFrame(
-        {
-            "ward": rng.choice(["A", "B", "C"], num_rows),
-            "age": rng.integers(0, 100, num_rows),
-            "ill": rng.random(num_rows) < 0.3,
-        }
-    )
+    return made_up(num_rows, seed, ward="ABC", age=(0, 100), ill=0.3)
 
 
 @pytest.fixture(scope="module")

@@ -223,14 +223,8 @@ def drawn(picture):
 
 
 def bars(names, synthetic, other=None, margins=None, title="x"):
-    return Bars(
-        title=title,
-        names=names,
-        synthetic=np.asarray(synthetic),
-        other=other,
-        other_name="measured",
-        margins=margins,
-    )
+    told = {"title": title, "names": names, "synthetic": np.asarray(synthetic)}
+    return Bars(**told, other=other, other_name="measured", margins=margins)
 
 
 def heat(values, rows, columns, largest=1.0, titles=("v", "h")):

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from answers import answered, charge_of, number_of_rows
 from columns_of_words import ranged
@@ -197,7 +198,7 @@ def test_the_share_that_is_told_is_silenced_by_a_declaration(facts):
 
 def test_truths_of_a_dtype_of_truths_are_not_written_otherwise():
     facts = fitted(TRUTH, [5, 2, 3])
-    for dtype in (pd.BooleanDtype(), pd.ArrowDtype(pytest.importorskip("pyarrow").bool_())):
+    for dtype in (pd.BooleanDtype(), pd.ArrowDtype(pa.bool_())):
         assert lines(replace(facts, schema=facts.schema.typed({"x": dtype}))) == ()
 
 
@@ -269,16 +270,13 @@ def test_doubts_of_discovery_are_passed_on_and_nothing_is_said_of_columns_or_tab
 
 FACTS = st.sampled_from(
     [
-        AGE,
-        whole(65, 65),
-        whole(0.0, 0.0, decimal_places=None),
+        AGE, whole(65, 65), whole(0.0, 0.0, decimal_places=None),
         whole(0.0, 1.0, decimal_places=None, range_is_nullable=False),
         dated("2020-01-01", "2020-12-31"),
         {**CITY, "range_values": list(range(600)), "frequencies": [1.0] * 600},
-        whole(0, 9, 1, 5, decimal_places=None),
-        WARD,
+        whole(0, 9, 1, 5, decimal_places=None), WARD,
     ]
-)
+)  # fmt: skip
 
 
 @given(facts=FACTS, data=st.data(), num_rows=st.integers(0, 10**6))
@@ -318,27 +316,17 @@ SPREAD = "Wide cells hide how rows are spread: 'x'"
 PAID = whole(0, 280, decimal_places=2)
 CENTS = {"cut_points": [*(cent / 100 for cent in range(1, 9)), 1.0, 10.0], "num_bins": 2}
 LONG, NOBODY = INCOME | {"range_max": 1e6}, {"frequencies": [9] * 10 + [1e-6] * 2}
+SHORT = INCOME | {"range_max": 500, "frequencies": [9] * 10 + [1e-6]}
+SHORT |= {"cut_points": list(range(10, 101, 10))}
 TAILS = {
     "a hundredth anywhere between 1,000 and 100,000": (INCOME, [*[9] * 11, 1], True),
-    "nobody beyond 100, and a range to 10^6": (
-        INCOME | {"range_max": 1e6} | NOBODY,
-        [9] * 10,
-        False,
-    ),
-    "nobody beyond 100, and a range to 500": (
-        INCOME
-        | {"range_max": 500, "frequencies": [9] * 10 + [1e-6]}
-        | {"cut_points": list(range(10, 101, 10))},
-        [9] * 10,
-        False,
-    ),
+    "nobody beyond 100, and a range to 10^6": (LONG | NOBODY, [9] * 10, False),
+    "nobody beyond 100, and a range to 500": (SHORT, [9] * 10, False),
     "four of ten rows above 0, drawn at its very beginning": (
-        PAID | CENTS | {"frequencies": [60, *[5] * 8, 1e-7, 1e-9]},
-        [60, 40],
-        True,
+        PAID | CENTS | {"frequencies": [60, *[5] * 8, 1e-7, 1e-9]}, [60, 40], True
     ),
     "nearly all missing": (INCOME, [*[0.01] * 11, 0.05, 99], False),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("facts", "shares", "told"), TAILS.values(), ids=TAILS)
@@ -480,6 +468,7 @@ def single(low, high):
     return whole(low, high, *range(low + 1, high + 1))
 
 
+TEXT_LEFT = {**LEFT, "datetime_format": "%Y-%m-%d"}
 CODES = {
     "below": (AGED, [2.5, *BELL], "-99"),
     "above": (ABOVE, [*UPPER, 2], "999"),
@@ -489,11 +478,7 @@ CODES = {
     "0 to 20 and 99": (single(0, 99), [*[1] * 21, *[0] * 78, 1], "99"),
     "1900": (SEEN, [1.0, 0, 4, 4, 4, 4], "1900-01-01 – 1900-01-07"),
     "9999": (LEFT, [4, 4, 4, 4, 0, 1.3], "2262-03-25 – 2262-04-10"),
-    "9999 in text": (
-        {**LEFT, "datetime_format": "%Y-%m-%d"},
-        [4, 4, 4, 4, 0, 1.3],
-        "2262-03-25 – 9999-12-31",
-    ),
+    "9999 in text": (TEXT_LEFT, [4, 4, 4, 4, 0, 1.3], "2262-03-25 – 9999-12-31"),
 }
 NO_CODES = {
     "few rows": (AGED, [0.1, *BELL], 0.01),

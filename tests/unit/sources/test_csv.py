@@ -152,14 +152,8 @@ def test_records_are_counted_as_they_are_read(tmp_path):
 def test_no_cell_decides_a_dtype(tmp_path):
     path = tmp_path / "table.csv"
     path.write_text("age,ward,came,code\n34,A,2020-01-05,7\n")
-    how = Reading(
-        header=True,
-        dtypes={
-            "age": np.dtype("int8"),
-            "ward": pd.CategoricalDtype(),
-            "came": np.dtype("datetime64[ns]"),
-        },
-    )
+    dtypes = {"age": np.dtype("int8"), "ward": pd.CategoricalDtype(), "came": np.dtype("M8[ns]")}
+    how = Reading(header=True, dtypes=dtypes)
     source = CsvSource(path, {}, how)
     (batch,) = source.batches(source.names)
     assert source.dtypes["age"] == batch.columns["age"].dtype == np.dtype("int8")

@@ -202,17 +202,11 @@ PUBLIC = {"type", "isinstance", "ended_with"}
 """What may be called on an error that was caught. The last one looks for a kind, a single word."""
 GUARDS = [lambda: withheld("x"), lambda: parsing(Path("x")), spark._silenced]
 ERRORS = [
-    ValueError(TEXT),
-    KeyError(TEXT),
-    OSError(f"cannot read {TEXT}"),
-    OSError(5, "Input/output error", TEXT),
-    UnicodeDecodeError("utf-8", TEXT.encode(), 0, 1, TEXT),
-    pd.errors.ParserError(TEXT),
-    pd.errors.ParserWarning(TEXT),
-    pd.errors.EmptyDataError(TEXT),
-    pa.ArrowInvalid(TEXT),
-    type("OfALibrary", (Exception,), {})(TEXT),
-]
+    ValueError(TEXT), KeyError(TEXT), OSError(f"cannot read {TEXT}"),
+    OSError(5, "Input/output error", TEXT), UnicodeDecodeError("utf-8", TEXT.encode(), 0, 1, TEXT),
+    pd.errors.ParserError(TEXT), pd.errors.ParserWarning(TEXT), pd.errors.EmptyDataError(TEXT),
+    pa.ArrowInvalid(TEXT), type("OfALibrary", (Exception,), {})(TEXT),
+]  # fmt: skip
 
 
 def raising(error):

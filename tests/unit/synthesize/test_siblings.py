@@ -14,21 +14,12 @@ def places(parents, children, most=4):
     first = np.r_[0, np.cumsum(numbers)]
     used = np.minimum(numbers, most)
     return Places(
-        first=first.astype(np.int64),
-        whose=whose.astype(np.int64),
-        pairs=used.astype(np.int64),
-        weights=1 / np.maximum(used * (used - 1), 1),
-        next_weights=1 / np.maximum(numbers - 1, 1),
-        order=np.arange(len(whose)),
-        alike=numbers[whose],
-        kin=numbers[whose],
-        parents=parents.astype(np.int64),
-        children=children.astype(np.int64),
-        groups=children.astype(np.int64),
-        times=np.zeros(0),
-        before=np.zeros(0),
-        starts=np.zeros(0),
-    )
+        first=first.astype(np.int64), whose=whose.astype(np.int64), pairs=used.astype(np.int64),
+        weights=1 / np.maximum(used * (used - 1), 1), next_weights=1 / np.maximum(numbers - 1, 1),
+        order=np.arange(len(whose)), alike=numbers[whose], kin=numbers[whose],
+        parents=parents.astype(np.int64), children=children.astype(np.int64),
+        groups=children.astype(np.int64), times=np.zeros(0), before=np.zeros(0), starts=np.zeros(0),
+    )  # fmt: skip
 
 
 @pytest.fixture
