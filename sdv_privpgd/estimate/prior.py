@@ -298,7 +298,7 @@ def are_as_good_as_own(tables: ConsistentTables, prior: WeightedRows) -> bool:
     if tables.completed or not pairs or prior.effective_rows < total:
         return False
     for clique, counts in pairs.items():
-        believed = np.clip(counts / total, 0.0, 1.0)  # noise makes cells of more rows than there are
+        believed = np.clip(counts / total, 0.0, 1.0)
         chance = np.sqrt(2 / math.pi * believed * (1 - believed) / total).sum()
         if np.abs(_table(prior.rows, prior.weights, clique) - believed).sum() > chance / 2:
             return False
