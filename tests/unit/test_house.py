@@ -6,11 +6,11 @@ from house import ROOT, circles, floors, lines_of_code, measured
 from second_runs import SECOND_RUN
 
 MOST = {
-    "package lines": 63_367,
-    "package lines of code": 42_553,
-    "package files": 240,
-    "test lines": 53_690,
-    "constants": 245,
+    "package lines": 63_364,
+    "package lines of code": 42_552,
+    "package files": 237,
+    "test lines": 53_174,
+    "constants": 243,
     "floors": 14,
     "circles": 0,
     "arrows": 109,
