@@ -28,14 +28,14 @@ from sdv_privpgd.cli.reading import (
     Typed,
     kind_read,
     known_types_in,
-    open_table,
     read_table,
     reading,
+    require_read,
     types_in,
 )
 from sdv_privpgd.cli.saying import CommandError, in_options, own_errors, say, say_each
 from sdv_privpgd.columns.dialect import Facts, is_number
-from sdv_privpgd.columns.dtypes import is_of_times, on_unread
+from sdv_privpgd.columns.dtypes import is_of_times
 from sdv_privpgd.columns.naming import WHOSE, is_id, on_repeated_ids, repeated_ids
 from sdv_privpgd.columns.vocabulary import KEYS, facts_in, modelled
 from sdv_privpgd.drafting.checking import refused
@@ -245,7 +245,7 @@ def _typed(
     if arguments.types == "dtypes":
         dtypes = types_in(tables, how, told)
         unread = (*left_out(arguments, list(dtypes)), *getattr(arguments, "make_up", ()))
-        _require_read(tables, how, (*unread, *told))
+        require_read(tables, how, (*unread, *told))
         for name, dtype in dtypes.items():
             kind = "unknown" if name in unread else kinds.get(name) if name in told else None
             columns[name] = {"sdtype": kind or sdtype_of(name, dtype)}
@@ -316,7 +316,7 @@ def detected(
     from sdv.metadata import Metadata
 
     dropped = left_out(arguments, list(map(str, known_types_in(tables, how))))
-    _require_read(tables, how, dropped)
+    require_read(tables, how, dropped)
     table = read_table(tables, how, None).drop(columns=dropped)
     if not is_said:
         say(
@@ -377,14 +377,6 @@ def detected(
             ):
                 columns[name] = {"sdtype": "unknown"}
     return {**columns, **{name: {"sdtype": "unknown"} for name in dropped}}, keys, written
-
-
-def _require_read(tables: Sequence[Path], how: Any, but: Collection[str]) -> None:
-    """Raises ``CommandError`` for other columns of files with types that none of columns reads."""
-    dtypes = open_table(tables, how, {}).dtypes if kind_read(tables[0]).form == "parquet" else {}
-    unread = {n: each for n, each in dtypes.items() if n not in but and on_unread({n: each})}
-    for said in on_unread(unread):
-        raise CommandError(f"{said} Or leave them out: --drop {quote(','.join(unread))}.")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from glob import has_magic
 from importlib.util import find_spec
 from pathlib import Path
+from shlex import quote
 from types import MappingProxyType
 from typing import Any, cast
 
@@ -19,9 +20,11 @@ from sdv_privpgd.base.files import KNOWN, Kind, files_of, kind_of
 from sdv_privpgd.cli.saying import CommandError, own_errors, say
 from sdv_privpgd.columns.declared import Boolean, TimeOfDay
 from sdv_privpgd.columns.dialect import Facts, Reading, missing_words, percent_of
+from sdv_privpgd.columns.dtypes import on_unread
 from sdv_privpgd.sources.csv import CsvSource, TextFile, named, orders_in, parsing
+from sdv_privpgd.sources.files import open_files
 from sdv_privpgd.sources.frames import FrameSource
-from sdv_privpgd.sources.opening import open_files, retyped
+from sdv_privpgd.sources.opening import retyped
 from sdv_privpgd.sources.source import Source
 from sdv_privpgd.sources.texts import (
     Signs,
@@ -238,6 +241,14 @@ def _read(paths: Sequence[Path], how: Reading, facts: Facts | None) -> pd.DataFr
 
 
 @own_errors()
+def require_read(paths: Sequence[Path], how: Reading, but: Collection[str]) -> None:
+    """Raises ``CommandError`` for other columns of files with types that none of columns reads."""
+    dtypes = open_table(paths, how, {}).dtypes if kind_read(paths[0]).form == "parquet" else {}
+    unread = {n: each for n, each in dtypes.items() if n not in but and on_unread({n: each})}
+    for said in on_unread(unread):
+        raise CommandError(f"{said} Or leave them out: --drop {quote(','.join(unread))}.")
+
+
 def types_in(paths: Sequence[Path], how: Reading, typed: Collection[str] = ()) -> dict[str, Any]:
     """The dtype of each column; those ``typed`` otherwise may have none. Public: no cell is read.
 

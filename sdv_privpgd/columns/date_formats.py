@@ -61,7 +61,7 @@ def survive_writing(ticks: np.ndarray, unit: str, datetime_format: str) -> bool:
     return np.array_equal(to_ticks(read, unit), ticks)
 
 
-def on_days(facts: Mapping[str, ColumnFacts]) -> list[str]:
+def on_dates(facts: Mapping[str, ColumnFacts]) -> list[str]:
     """Sentences on dates that are counted in days because their ends are, and written in UTC.
 
     Of days nothing is said where a format is declared, which says what is written, and where both

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sdv_privpgd.columns.date_formats import on_days
+from sdv_privpgd.columns.date_formats import on_dates
 from sdv_privpgd.columns.naming import on_names, on_repeated_ids, repeated_ids
 from sdv_privpgd.columns.parsing import read_words
 from sdv_privpgd.columns.scalars import plain
@@ -58,7 +58,7 @@ def check_domain(
         said += _mixed(name, words.get("range_values"))
     said += on_repeated_ids(repeated_ids(columns, keys), says_whose=says_whose)
     said += on_names(read, says_whose=says_whose)
-    said += on_days(read)
+    said += on_dates(read)
     return list(dict.fromkeys(said))
 
 

@@ -10,7 +10,7 @@ from sdv_privpgd.base import cached_property
 from sdv_privpgd.base.domain import FieldsAlone
 from sdv_privpgd.columns.column import EXACT_IN_FLOAT
 from sdv_privpgd.columns.cutting import USUAL_BINS, column_of
-from sdv_privpgd.columns.date_formats import on_days
+from sdv_privpgd.columns.date_formats import on_dates
 from sdv_privpgd.columns.differences import OrderedPair, chosen, differences_of, told_apart
 from sdv_privpgd.columns.dtypes import dtypes_kept, facts_of_dtype, is_of_days, is_whole, unordered
 from sdv_privpgd.columns.facts import (
@@ -134,10 +134,10 @@ class Description(FieldsAlone):
         return on_repeated_ids(ids, keys, says_whose=says_whose)
 
     @property
-    def on_days(self) -> list[str]:
+    def on_dates(self) -> list[str]:
         """A sentence on dates that are counted in days though nobody said so, if there are any."""
         but = {*self.timeless, *self.given}  # what is given is another table's to say
-        return on_days({name: e for name, e in self.facts.items() if name not in but})
+        return on_dates({name: e for name, e in self.facts.items() if name not in but})
 
     @property
     def on_prior(self) -> Sequence[str]:

@@ -152,7 +152,7 @@ def fit_table(
         settings, description, table, prior=prior, after=after, allow_lost=allow_lost
     )
     before = running.told_before
-    if said := [*before, *_on_labels(columns), *on_unkept(description.constraints)]:
+    if said := [*before, *on_labels([columns]), *on_unkept(description.constraints)]:
         warnings.warn(" ".join(said), stacklevel=2)
     done = running.noted(progress, stops=True)
     said = [sentence for sentence in done.warnings if sentence not in before]
@@ -161,9 +161,9 @@ def fit_table(
     return done
 
 
-def _on_labels(columns: Mapping) -> list[str]:
-    """A sentence on names of columns that are no text, if there are any."""
-    names = [str(name) for name in columns if not isinstance(name, str)]
+def on_labels(columns: Iterable[Mapping]) -> list[str]:
+    """A sentence on names of tables' columns that are no text, if there are any."""
+    names = [str(name) for own in columns for name in own if not isinstance(name, str)]
     return [f"Names of columns are text in the rows: {names}."] if names else []
 
 
@@ -276,7 +276,8 @@ def check(
         if prior is not None:
             raise ValueError("prior takes one table: check tables that belong together without it.")
         delta = usual_delta("add_remove") if delta is None else delta
-        return tables_report(Asked.of(columns, relationships, epsilon, delta, **told), table)
+        own = Asked.of(columns, relationships, epsilon, delta, **told)
+        return tables_report(own, table, on_unkept(dict(own.constraints)))
     if isinstance(table, Mapping):
         raise ValueError(
             "Several tables are checked with their links: relationships=Link(parent, child, key, "

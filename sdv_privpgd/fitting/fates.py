@@ -101,8 +101,8 @@ def fates(settings: Settings, description: Description, num_rows: int | None) ->
     return found
 
 
-def tables_report(told: Asked, tables: Mapping[str, Any]) -> Report:
-    """Returns what becomes of the columns of tables that belong together. Public.
+def tables_report(told: Asked, tables: Mapping[str, Any], more: Sequence[str] = ()) -> Report:
+    """Returns what becomes of the columns of tables that belong together, and says more. Public.
 
     No cell is read.
     """
@@ -118,7 +118,7 @@ def tables_report(told: Asked, tables: Mapping[str, Any]) -> Report:
         found[name] = check_report(settings, description, None, names=told.output(name))
     title = f"What becomes of the columns of {listed([*map(repr, found)])}"
     outcome = f"A fit stops before it spends anything: {' '.join(refused)}" if refused else ""
-    notes = told.absurd()
+    notes = [*told.absurd(), *more]
     lines = [line for each in (title, outcome, *notes) for line in wrap(each, WIDTH)]
     stops = [*refused, *(said for each in found.values() for said in each.facts["stops"])]
     lead = [*map(Text, (outcome, *notes)), Items(on_links(told.tree))]

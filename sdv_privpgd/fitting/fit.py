@@ -121,7 +121,7 @@ class Fitted:
         description = self.description
         said = (
             *(f"Not enforced: {reason}" for reason in self.refusals),
-            *description.on_days,
+            *description.on_dates,
             *description.on_prior,
             *on_ends(description.declared.stated, description.known),
             *description.on_ids(ledger.people, says_whose=ledger.says_whose),

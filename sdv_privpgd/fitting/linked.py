@@ -32,12 +32,13 @@ from sdv_privpgd.estimate.consistency import consistent_tables
 from sdv_privpgd.estimate.denoising import denoised, equal_groups, over_groups
 from sdv_privpgd.estimate.interactions import of_largest_entropy
 from sdv_privpgd.fitting.description import Description
-from sdv_privpgd.fitting.door import running_fit
+from sdv_privpgd.fitting.door import on_labels, running_fit
 from sdv_privpgd.fitting.families import AT_ONCE, FittedTables, given_tables
 from sdv_privpgd.fitting.fates import said_before
 from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.fitted import FittedTable
 from sdv_privpgd.fitting.mismatch import DomainMismatchError, stopped
+from sdv_privpgd.fitting.model_file import on_unkept
 from sdv_privpgd.fitting.options import PAIRS, Asked
 from sdv_privpgd.fitting.prior import Prior, leaning, of_families
 from sdv_privpgd.fitting.resume import by_table, gone, note_on
@@ -121,8 +122,9 @@ def fit_tables(
     others: dict[str, Any] = {"discovery_share": discovery_share, "method": method, "seed": seed}
     told = Asked.of(columns, relationships, epsilon, delta, constraints, questions, **others)
     running = RunningTables.of(told, tables, allow_lost, prior)
-    if before := running.told_before:
-        warnings.warn(" ".join(before), stacklevel=2)
+    before = running.told_before
+    if said := [*before, *on_labels(columns.values()), *on_unkept(dict(told.constraints))]:
+        warnings.warn(" ".join(said), stacklevel=2)
     fitted = running.run(progress)
     if said := [sentence for sentence in fitted.warnings if sentence not in before]:
         warnings.warn(in_one(said), stacklevel=2)

@@ -198,7 +198,7 @@ def notes_on(settings: Settings, description: Description, names: Collection[str
     said = (
         *description.on_ids(own.column, says_whose=is_said),
         *on_names(facts, says_whose=is_said),
-        *description.on_days,
+        *description.on_dates,
         *description.on_prior,
         *description.on_wide,
     )

@@ -439,8 +439,7 @@ def _correlations(facts: PublicFacts) -> Finding | None:
         if len(clique) == 2 and squares.keys() >= set(clique)
     ]
     noise = median(found) if found else 0.0
-    lost = noise / (1 + noise)
-    return Finding(lost, share(lost))
+    return Finding(noise / (1 + noise), share(noise / (1 + noise)))
 
 
 def _coarse_pairs(facts: PublicFacts) -> Finding | None:

@@ -58,7 +58,7 @@ class VisitSampler:
     (``context_columns`` and the number of rows), and about the same time. Where fewer
     than ten rows agree, the time is given up, then the number of rows, then the other columns from
     the last one on. The values of the person are those of the first row; a row's time is
-    that of the row before, and the time since. Is that beyond the declared range, the row lies
+    that of the row before, and the time since. A row that would lie beyond the declared range lies
     anywhere in what is left of it: at the end of the range there would be many rows.
     """
 

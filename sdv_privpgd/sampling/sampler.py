@@ -414,13 +414,13 @@ class Decoder:
 class Filled(Wrapped):
     """A model in which some codes of attributes are drawn anew wherever they occur.
 
-    Whatever the row's other codes are. Use this for codes that only noise has produced: ``empty``
+    The row's other codes do not matter. Use this for codes that only noise has produced: ``empty``
     has one of an attribute, in whose place the others are drawn as often as they occur. Beyond
     the ``last`` code of a number that surely has rows the others stay as frequent together, and
     each has half the rows of the one before it; that for missing stays. What noise makes of a wide
-    cell outweighs a mean: in 36 simulated columns of times between rows means are wrong by 0.67 of
-    themselves so, by 0.89 if a single code has to be sure, by 1.46 with all that noise has made,
-    and cells by 0.196, 0.211 and 0.206 (50 draws each).
+    cell outweighs a mean. In 36 simulated columns of times between rows (50 draws each) means are
+    wrong by 0.67 of themselves. They were wrong by 0.89 where a single code had to be sure, and by
+    1.46 with all that noise had made; cells by 0.196, 0.211 and 0.206.
     """
 
     empty: Mapping[str, int]

@@ -18,11 +18,13 @@ from sdv_privpgd import (
     Datetime,
     FittedTable,
     Key,
+    Link,
     Numerical,
     People,
     TimeOfDay,
     check,
     fit_table,
+    fit_tables,
 )
 from sdv_privpgd.base.files import DamagedFileError, write_archive
 from sdv_privpgd.constraints import (
@@ -234,6 +236,13 @@ def test_that_no_file_will_hold_a_function_is_said_before_a_fit():
     assert any("cannot be saved" in each and "Nothing was written" not in each for each in said)
     with pytest.warns(UserWarning, match=r"cannot be saved: .*ProgrammableConstraint"):
         fit_table(TABLE, WARD, 1.0, constraints=[rule])
+    visits, link = TABLE.rename(columns={"ill": 7}), Link("people", "visits", "patient", 3)
+    tables = {"people": visits[["patient"]].drop_duplicates(), "visits": visits}
+    columns, rules = {"people": {}, "visits": {**WARD, 7: Boolean()}}, {"visits": [rule]}
+    said = check(tables, columns, 1.0, 1e-6, relationships=link, constraints=rules).to_dict()
+    assert any("cannot be saved" in each for each in said["warnings"])
+    with pytest.warns(UserWarning, match=r"text in the rows: \['7'\]. The model cannot be saved"):
+        fit_tables(tables, columns, link, 1.0, 1e-6, constraints=rules)
 
 
 def named(name, attributes):

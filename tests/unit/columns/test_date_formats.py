@@ -8,7 +8,7 @@ import pyarrow
 import pytest
 
 from sdv_privpgd import Datetime, fit_table, measure
-from sdv_privpgd.columns.date_formats import on_days, survive_writing
+from sdv_privpgd.columns.date_formats import on_dates, survive_writing
 from sdv_privpgd.columns.facts import DateFacts
 from sdv_privpgd.columns.parsing import read_facts, read_words
 
@@ -27,15 +27,15 @@ DAYS = {"sdtype": "datetime", "range_min": "2020-01-01", "range_max": "2024-12-3
     ids=["a time", "a format", "dates", "no end", "no date"],
 )
 def test_nothing_is_said_where_somebody_says_it(facts):
-    assert on_days({"came": read_words("came", {**DAYS, **facts})[0]}) == []
+    assert on_dates({"came": read_words("came", {**DAYS, **facts})[0]}) == []
 
 
 @pytest.mark.parametrize("kind", [str, pd.Timestamp, datetime.datetime.fromisoformat])
 def test_ends_that_are_days_are_named(kind):
     ends = {key: kind(DAYS[key]) for key in ("range_min", "range_max")}
-    (said,) = on_days({"at": DateFacts(datetime_format="%H:%M %z")})
+    (said,) = on_dates({"at": DateFacts(datetime_format="%H:%M %z")})
     assert "'at'] come back in UTC" in said
-    (said,) = on_days({"came": read_facts("came", {**DAYS, **ends}), "born": DateFacts()})
+    (said,) = on_dates({"came": read_facts("came", {**DAYS, **ends}), "born": DateFacts()})
     assert "['came'] are counted in days" in said
 
 
