@@ -29,6 +29,7 @@ from sdv_privpgd.inference import Criterion, Question, bootstrap
 from sdv_privpgd.privacy import curator
 from sdv_privpgd.sources.csv import CsvFiles
 
+MOMENT = "%Y-%m-%d %H:%M:%S"
 COLUMNS = {
     "ward": Categorical(["A", "B", "C"]),
     "age": Numerical(0, 99, missing_codes=[-9, "NA"]),
@@ -41,6 +42,7 @@ COLUMNS = {
     "diagnosis": Categorical(groups={"A": 1, "B": 2}, prefix=1, missing_codes=["-"], other=0),
     "day": Datetime(20200101, 20241231, datetime_format="%Y%m%d", missing_codes=[0]),
     "hour": TimeOfDay(),
+    "at": Datetime("2020-01-01 00:00:00", "2024-12-31 23:59:59", datetime_format=MOMENT),
     "patient": Key("P[0-9]{4}"),
 }
 
@@ -91,6 +93,7 @@ def table(num_rows, seed):
             "hour": np.array(
                 [time(hour, 30, seed) for hour in rng.integers(0, 24, num_rows)], object
             ),
+            "at": (pd.Timestamp("2020-06-01") + days * (1 + seed / 1_000)).strftime(MOMENT),
             "patient": rng.integers(0, 50 * (seed + 1), num_rows),
         }
     )

@@ -9,7 +9,7 @@ MOST = {
     "package lines": 63_381,
     "package lines of code": 42_563,
     "package files": 238,
-    "test lines": 53_183,
+    "test lines": 53_186,
     "constants": 243,
     "floors": 14,
     "circles": 0,
