@@ -426,8 +426,8 @@ class Density:
     def _held(self, inside: slice) -> np.ndarray:
         """The rows of cells: of those that stand out as counted, and others share their block's.
 
-        They do in groups of neighbors that differ by no more than noise, as expected before. Zeros
-        stand out from a hint on.
+        They do in groups of neighbors that differ by no more than noise, as expected before. A cell
+        of zero stands out from a hint on.
         """
         counts, expected = self.counts[inside], self.expected[inside]
         expected = expected + LIGHT * max(float(expected.max()), _TINIEST)
