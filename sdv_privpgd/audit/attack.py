@@ -37,12 +37,13 @@ from sdv_privpgd.privacy.queries import (
     GroupedMarginalQuery,
     MarginalQuery,
     Measurement,
+    QuadrantQuery,
 )
 
 LAYER = "an attacker who knows all but one person"
 
 
-_LINEAR = CountQuery, MarginalQuery, GroupedMarginalQuery
+_LINEAR = CountQuery, MarginalQuery, GroupedMarginalQuery, QuadrantQuery
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -22,6 +22,7 @@ from sdv_privpgd.estimate.noisy_tables import (
     grouped_tables,
     margin_estimates,
     noisy_tables,
+    quadrants,
 )
 from sdv_privpgd.estimate.support import simplex_projection, supported_one_way
 from sdv_privpgd.privacy.queries import Measurement
@@ -39,7 +40,7 @@ class ConsistentTables:
         tables: The table of each clique. Cells may be negative; cells with an unsupported value are
             exactly 0.
         variances: The variance of the noise in a cell of each clique, as it was measured.
-        grouped: The tables over groups, as measured.
+        grouped: The tables over groups, as measured, and those of quadrants.
         completed: Pairs that were measured over groups alone, as they are believed to be over finer
             groups.
         expected: Pairs as they are expected to be before anything is measured, with the marginals
@@ -81,8 +82,29 @@ def consistent_tables(domain: Domain, measurements: Sequence[Measurement]) -> Co
         one_way=one_way,
         tables=agreeing(noisy, one_way, total),
         variances={clique: table.variance for clique, table in noisy.items()},
-        grouped=grouped,
+        grouped=_with_quadrants(grouped, quadrants(domain, measurements), one_way, total),
     )
+
+
+def _with_quadrants(
+    grouped: Mapping[Grouping, Mapping[Clique, NoisyTable]],
+    quadrants: Mapping[Grouping, Mapping[Clique, NoisyTable]],
+    one_way: Mapping[str, np.ndarray],
+    total: float,
+) -> dict[Grouping, dict[Clique, NoisyTable]]:
+    """The tables over groups, with those of two sides each that quadrants and marginals make."""
+    found = {grouping: dict(tables) for grouping, tables in grouped.items()}
+    same = np.array([[1.0, -1.0], [-1.0, 1.0]])
+    for grouping, answers in quadrants.items():
+        sides = {name: grouping.sums(one_way[name], (name,)) for name in grouping.attributes}
+        own = found.setdefault(grouping, {})
+        for clique, answer in answers.items():
+            even = np.outer(*(sides[name] for name in clique)) / total
+            apart = answer.counts - (same * even).sum()
+            # The noise of such a table's cells makes four times the variance of its quadrants.
+            table = NoisyTable(even + apart / 4 * same, answer.variance / 4)
+            own[clique] = averaged([*filter(None, [own.get(clique)]), table])
+    return found
 
 
 def agreeing(

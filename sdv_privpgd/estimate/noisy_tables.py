@@ -20,6 +20,7 @@ from sdv_privpgd.privacy.queries import (
     GroupedMarginalQuery,
     MarginalQuery,
     Measurement,
+    QuadrantQuery,
 )
 
 Made = TypeVar("Made")
@@ -83,6 +84,13 @@ def grouped_tables(
     return {grouping: dict(tables) for grouping, tables in made.items()}
 
 
+def quadrants(
+    domain: Domain, measurements: Iterable[Measurement]
+) -> Mapping[Grouping, Mapping[Clique, NoisyTable]]:
+    """The noisy quadrants of pairs, one number each, by their sides."""
+    return made_once(_fresh_quadrants, domain, measurements)
+
+
 def _averages(domain: Domain, measurements: Iterable[Measurement], kind: type) -> Any:
     """The read-only tables of one kind of query, by grouping and clique."""
     found: dict[Any, dict[Clique, list[NoisyTable]]] = {}
@@ -103,6 +111,7 @@ def _averages(domain: Domain, measurements: Iterable[Measurement], kind: type) -
 
 
 _fresh_grouped = partial(_averages, kind=GroupedMarginalQuery)
+_fresh_quadrants = partial(_averages, kind=QuadrantQuery)
 
 
 def _in_order(

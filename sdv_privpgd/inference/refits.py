@@ -37,6 +37,7 @@ from sdv_privpgd.privacy.queries import (
     GroupedMarginalQuery,
     MarginalQuery,
     Measurement,
+    QuadrantQuery,
     answers_of_codes,
 )
 from sdv_privpgd.sampling.families import RowMaker
@@ -58,7 +59,8 @@ def simulated_answers(
             "method='privpgd' does."
         )
     kinds = (
-        CountQuery, MarginalQuery, GroupedMarginalQuery, CutMarginalQuery, EmbeddingQuery,
+        CountQuery, MarginalQuery, GroupedMarginalQuery, CutMarginalQuery, QuadrantQuery,
+        EmbeddingQuery,
     )  # fmt: skip
     known = [each for each in measurements if isinstance(each.query, kinds)]
     found = []

@@ -1,16 +1,15 @@
-"""Tables over groups of codes: of pairs beside those over codes, and of triples.
+"""Answers over groups of codes: quadrants of pairs beside their tables, and coarse tables.
 
-A table over a few groups of codes has few cells, so its sums over large regions have little noise,
-also where a cell of a pair's codes would drown in it. Where noise is loud beside the counts of
-cells, a part of the pairs' budget so buys the coarse shape of a dependence, and the rest its
-detail. The estimates join both by their exact variances. Where pairs are too many to be asked for
-over codes, what coarse tables say of the strength of dependence decides which are.
+A sum over a large region has little noise, also where a cell of a pair's codes would drown in it.
+So a part of the pairs' budget buys one number of each, which tells of its correlation, and the rest
+the detail. The estimates join both by their exact variances. Where pairs are too many to be asked
+for over codes, what coarse tables say of the strength of dependence decides which are.
 Triples over groups tell what pairs leave open about three attributes, and locate the mass of each
 pair far more sharply than a pair's many cells do for the same budget.
 """
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations
 from statistics import fmean
@@ -27,22 +26,23 @@ from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.methods.method import Importance, clique_weights, is_for_important, measure_tables
 from sdv_privpgd.methods.pipeline import noise_of
 from sdv_privpgd.privacy.curator import Curator
-from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery, MarginalQuery, Measurement
-
-_BESIDE = Fraction(1, 4)
-"""The part of a pair's mu^2 for its table over groups beside that over codes. On nine public tables
-at epsilon 0.2 the error of the covariances is 5 % lower than with an eighth, and that of the
-estimated pairs 1 % (``tests/benchmarks budget``)."""
+from sdv_privpgd.privacy.queries import (
+    CountQuery,
+    GroupedMarginalQuery,
+    MarginalQuery,
+    Measurement,
+    QuadrantQuery,
+    Query,
+)
 
 _OF_MANY = Fraction(3, 10)
-"""The same where pairs are too many. On 100,000 simulated rows of 100 columns at
-epsilon 1 the mean L1 error of the estimated pairs (without particles) is 0.147, 0.138 and 0.137
-with shares of 0.15, 0.3 and 0.5; on 1,000,000 it is 0.055 and 0.057 with 0.3 and 0.5."""
+"""The part of the pairs' mu^2 for tables over groups where pairs are too many. On 100,000 simulated
+rows of 100 columns at epsilon 1 the mean L1 error of the estimated pairs (without particles) is
+0.147, 0.138 and 0.137 with shares of 0.15, 0.3 and 0.5; on 1,000,000 it is 0.055 and 0.057 with 0.3
+and 0.5."""
 
-_LOUD = 2.0
-"""A pair is asked for over groups as well if the noise of a cell of codes is so many times its mean
-count. Where it is one to two times as large, the L1 error of the estimated pairs is 2 % lower
-without (three of the nine tables at epsilon 1)."""
+_CORRELATION = 4.0
+"""What the noise of a correlation counts beside that of a pair. With 2 and 8"""
 
 EACH = 2
 """The most pairs over codes for each attribute. On 1,000,000 rows as above the error is 0.047 with
@@ -70,10 +70,11 @@ def measure_by_weight(
     *,
     is_named: bool = True,
     grouping: Grouping | None = None,
+    kind: Callable[[Clique, Grouping], Query] = GroupedMarginalQuery,
 ) -> list[Measurement]:
     """The cliques' marginals, each for its part of the budget, equal parts in one release.
 
-    The ledger names the cliques if ``is_named``. They are over the groups, if there are any.
+    The ledger names the cliques if ``is_named``. Over groups, if there are any, it is this kind.
     """
     cliques_of: dict[Fraction, list[Clique]] = {}
     for clique, part in parts.items():
@@ -83,8 +84,74 @@ def measure_by_weight(
     for part, cliques in sorted(cliques_of.items()):
         said = f"{what}: {in_words(cliques)}" if is_named else what
         share = mu_squared * part * len(cliques) / whole
-        found += measure_tables(curator, cliques, said, share, progress, grouping)
+        found += measure_tables(curator, cliques, said, share, progress, grouping, kind)
     return found
+
+
+def part_for(worth: float, gain: float) -> Fraction:
+    """The part of mu^2 for questions of their own, in thousandths; 0 if it would be under 1/50.
+
+    It makes ``worth / sqrt(1 + w gain) + 1 / sqrt(1 - w)`` least over parts w: the forecast of the
+    noise in what these questions are about, and of that in the rest. ``worth`` is what the first
+    counts beside the second if nothing is asked, and 1 + ``gain`` how many times more the same
+    budget tells of it if it is spent on these questions.
+    """
+    least = Fraction(2, 100)  # of a smaller part answers would say nothing new
+    steep = (worth * max(gain, 0.0)) ** (2 / 3)
+    if steep <= 1:
+        return Fraction(0)
+    part = Fraction(round(1000 * (steep - 1) / (steep + gain)), 1000)
+    return part if part >= least else Fraction(0)
+
+
+def measure_quadrants(
+    curator: Curator,
+    pairs: Sequence[Clique],
+    mu_squared: Fraction,
+    importance: Importance,
+    progress: Progress,
+    *,
+    is_public: bool = False,
+) -> list[Measurement]:
+    """Returns the quadrants of all pairs, for the part of ``mu_squared`` that is best for both.
+
+    A correlation moves few rows from each of many cells, and many from side to side: of k times k
+    cells its noise is k times that of a cell, and of quadrants pi / 2 times theirs. The sides hold
+    about equal shares of the records by noisy answers; where there are none, or groups are to be
+    ``is_public``, of the codes.
+    """
+    domain, total = curator.domain, counted_total(curator)
+    even = Grouping.of({name: equal_groups(np.ones(n), 2) for name, n in domain.size_of.items()})
+    asked = [pair for pair in pairs if _cells(domain, pair, 2) == 4]
+    if total is None or not asked:
+        return []
+    noise, own = (
+        noise_of(curator.ledger, queries, mu_squared) / total
+        for queries in (map(MarginalQuery, pairs), [QuadrantQuery(each, even) for each in asked])
+    )
+    noise *= fmean(math.sqrt(domain.size(pair)) for pair in pairs)
+    part = part_for(_CORRELATION * noise, (noise / (math.pi / 2 * own)) ** 2 - 1)
+    if not part:
+        return []
+    weights = clique_weights(asked, importance)
+    return measure_by_weight(
+        curator,
+        weights,
+        mu_squared * part,
+        "quadrants of pairs",
+        progress,
+        is_named=len(set(weights.values())) > 1,
+        grouping=even if is_public else _sides(curator, even),
+        kind=QuadrantQuery,
+    )
+
+
+def _sides(curator: Curator, even: Grouping) -> Grouping:
+    """Two sides of each attribute that hold about equal shares of the records."""
+    if not curator.measurements:
+        return even
+    counts = consistent_tables(curator.domain, curator.measurements).one_way
+    return Grouping.of({name: equal_groups(own, 2) for name, own in counts.items()})
 
 
 def measure_coarsely(
@@ -94,49 +161,31 @@ def measure_coarsely(
     importance: Importance,
     progress: Progress,
     *,
-    are_many: bool = False,
     is_public: bool = False,
 ) -> list[Measurement]:
     """Returns the measurements of pairs over groups that hold about equal shares of the records.
 
-    They are of the pairs whose cells over codes would have twice as much noise as rows or more, or
-    of all where pairs ``are_many``. Each takes a part of its share of ``mu_squared``.
-    There are four groups of each attribute; of many pairs eight where the noise is low beside the
-    counts. Noisy answers alone decide on them; where there are none, or groups are to be
-    ``is_public``, the same in other tables, they have about equal numbers of codes. Pairs of equal
-    importance are measured in one release; others have budgets in the ratio of their importance.
+    They take a part of ``mu_squared``. There are four groups of each attribute, or eight where the
+    noise is low beside the counts. Noisy answers alone decide on them; where there are none, or
+    groups are to be ``is_public``, the same in other tables, they have about equal numbers of
+    codes. Pairs of equal importance are measured in one release; others have budgets in the ratio
+    of their importance.
     """
-    # A table over codes has more than so many times the cells of the one beside it: of eight codes
-    # each it has as many.
-    coarser = 4
     domain, known = curator.domain, curator.measurements
-    total, number = counted_total(curator), GROUPS
-    asked, share = (pairs, _OF_MANY) if are_many else ((), _BESIDE)
-    if are_many:
-        if total is not None and _stand_out(curator, pairs, mu_squared * share, total, _CLEAR):
-            number = FINE_GROUPS
-    elif total is not None:
-        most = _LOUD * total / noise_of(curator.ledger, map(MarginalQuery, pairs), mu_squared)
-        asked = [
-            pair
-            for pair in pairs
-            if domain.size(pair) > max(most, coarser * _cells(domain, pair, number))
-        ]
-    if not asked:
-        return []
+    total, number, share = counted_total(curator), GROUPS, mu_squared * _OF_MANY
+    if total is not None and _stand_out(curator, pairs, share, total, _CLEAR):
+        number = FINE_GROUPS
     even = {name: np.ones(domain.size((name,))) for name in domain.attributes}
     counts = consistent_tables(domain, known).one_way if known and not is_public else even
     weights = clique_weights(pairs, importance)
-    parts = {pair: weights[pair] for pair in asked}
-    whole, coarse = (sum(map(Fraction, each.values())) for each in (weights, parts))
     return measure_by_weight(
         curator,
-        parts,
-        mu_squared * share * coarse / whole,
+        weights,
+        share,
         "2-way marginals in groups",
         progress,
-        is_named=len(asked) < len(pairs) or len(set(parts.values())) > 1,
-        grouping=_groups(curator, asked, counts, number),
+        is_named=len(set(weights.values())) > 1,
+        grouping=_groups(curator, pairs, counts, number),
     )
 
 

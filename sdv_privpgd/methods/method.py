@@ -71,15 +71,13 @@ def measure_tables(
     mu_squared: Fraction | None = None,
     progress: Progress = silent,
     grouping: Grouping | None = None,
+    kind: Callable[[Clique, Grouping], Query] = GroupedMarginalQuery,
 ) -> list[Measurement]:
-    """Asks for the marginals of cliques together, over groups if there are any.
+    """Asks for the marginals of cliques together; over groups, if there are any, for this kind.
 
     Without ``mu_squared`` they get all that is left of the budget.
     """
-    asked = [
-        MarginalQuery(each) if grouping is None else GroupedMarginalQuery(each, grouping)
-        for each in cliques
-    ]
+    asked = [MarginalQuery(each) if grouping is None else kind(each, grouping) for each in cliques]
     part = curator.ledger.remaining if mu_squared is None else mu_squared
     return curator.measure(asked, part, what=what, progress=progress)
 

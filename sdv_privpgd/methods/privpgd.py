@@ -21,9 +21,11 @@ from sdv_privpgd.methods.coarse_pairs import (
     has_triples,
     measure_by_weight,
     measure_coarsely,
+    measure_quadrants,
     measure_triples,
     most_helpful,
     pairs_paid_for,
+    part_for,
     promising_pairs,
     triples_among,
 )
@@ -38,7 +40,12 @@ from sdv_privpgd.methods.method import (
 from sdv_privpgd.methods.pipeline import noise_of
 from sdv_privpgd.methods.standing_out import StandingOut
 from sdv_privpgd.privacy.curator import Curator
-from sdv_privpgd.privacy.queries import GroupedMarginalQuery, MarginalQuery, Measurement
+from sdv_privpgd.privacy.queries import (
+    GroupedMarginalQuery,
+    MarginalQuery,
+    Measurement,
+    QuadrantQuery,
+)
 from sdv_privpgd.synthesize.engine import Engine
 
 if TYPE_CHECKING:
@@ -70,9 +77,10 @@ class PrivPGD(EngineMethod):
     attributes and pairs is least. It is computed from public facts: the domain, the budget and the
     (public or noisy) number of records.
 
-    Where the cells of a pair would have far more noise than rows, the pair is also measured over
-    four groups of each attribute, for a part of its share (``coarse_pairs``): what is large is seen
-    there, and the table over codes adds the detail. The estimates join both.
+    One number of each pair tells of its correlation with less noise than the table over codes: how
+    many more rows are on the same side of both attributes' middles than on opposite sides. These
+    quadrants have the part of the pairs' budget that is best by a like forecast (``coarse_pairs``),
+    if the engine can use them. The estimates join both.
 
     Pairs are measured in two rounds: first all of them with equal budgets, then those again for
     which the noisy answers promise most. A weak dependence stays hidden in the noise even with
@@ -203,8 +211,8 @@ class PrivPGD(EngineMethod):
         codes = {each.clique for each in queries if isinstance(each, MarginalQuery)}
         coarse = {len(clique) for clique in grouped}
         said = "the contingency tables of all pairs of columns"
-        if 2 in coarse:
-            said += ", some of them over groups of values as well"
+        if any(isinstance(each, QuadrantQuery) for each in queries):
+            said += ", how many rows are on the same side of the middles of each two columns"
         if any(len(clique) == 2 for clique in grouped - codes):
             said = (
                 "coarse tables of all pairs of columns, the contingency tables of the pairs that "
@@ -239,9 +247,10 @@ class PrivPGD(EngineMethod):
             alone, part = self._asked(domain.cliques(1)), (curator.ledger.remaining - kept) * share
             measured = measure_tables(curator, alone, "all 1-way marginals", part)
         left = curator.ledger.remaining - kept
-        if self.made.takes_groups and len(domain) > 1:
-            kinds = {"are_many": are_many, "is_public": self.is_combined}
-            measured += measure_coarsely(curator, pairs, left, self.importance, progress, **kinds)
+        ask = measure_coarsely if are_many else measure_quadrants
+        if len(domain) > 1 and (are_many or self.made.takes_quadrants):
+            kinds = self.importance, progress
+            measured += ask(curator, pairs, left, *kinds, is_public=self.is_combined)
         among = domain.cliques(2)
         if are_many:
             number = pairs_paid_for(curator, curator.ledger.remaining - kept, self.most_pairs)
@@ -290,14 +299,11 @@ class PrivPGD(EngineMethod):
         return [*first, *measure_by_weight(curator, parts, left, what, progress)]
 
     def _one_way_share(self, curator: Curator) -> Fraction:
-        """The share of mu^2 for single attributes, in thousandths; 0 if no count was measured.
+        """The share of mu^2 for single attributes; 0 if no count was measured.
 
-        It makes ``_WORTH r^(3/4) / sqrt(1 + w g) + 1 / sqrt(1 - w)`` least over shares w: the
-        forecast of the noise of columns and of pairs. Here r is the noise of a column's counts
-        beside them if pairs have all, and 1 + g is how many times more the same budget tells of a
-        column if it is spent on the column's own question.
+        They are worth ``_WORTH r^(3/4)``, where r is the noise of a column's counts beside them if
+        pairs have all.
         """
-        least = Fraction(2, 100)  # of a smaller share answers would say nothing new
         domain, total = curator.domain, counted_total(curator)
         if len(domain) < 3 or total is None:
             return Fraction(0)
@@ -312,11 +318,7 @@ class PrivPGD(EngineMethod):
             stddev / math.sqrt(inverse_sizes - 1 / size) * size / total for size in domain.sizes
         )
         gain = (of_pairs * total / (alone * fmean(domain.sizes))) ** 2 - 1
-        steep = (_WORTH * of_pairs**0.75 * max(gain, 0.0)) ** (2 / 3)
-        if steep <= 1:
-            return Fraction(0)
-        share = Fraction(round(1000 * (steep - 1) / (steep + gain)), 1000)
-        return share if share >= least else Fraction(0)
+        return part_for(_WORTH * of_pairs**0.75, gain)
 
 
 METHODS = {"privpgd": PrivPGD}

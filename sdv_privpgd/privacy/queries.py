@@ -124,6 +124,35 @@ class CutMarginalQuery(TableQuery):
 
 
 @dataclass(frozen=True)
+class QuadrantQuery(TableQuery):
+    """How many more records are on the same side of a pair's middles than on opposite sides.
+
+    The groups of each attribute are two, its sides. The answer is n times the quadrant measure of
+    Blomqvist 1950: it tells of a correlation, and of nothing else.
+    """
+
+    clique: Clique
+    grouping: Grouping = field()  # pyright: ignore[reportIncompatibleVariableOverride]
+
+    def describe(self) -> str:
+        return "quadrants of " + " and ".join(self.clique)
+
+    def l2_sensitivity_squared(self, adjacency: Adjacency) -> int:
+        """A record that comes or goes changes the number by 1, one that changes sides by 2."""
+        return adjacency.cells**2
+
+    def shape(self, domain: Domain) -> tuple[int, ...]:
+        """One number, with an axis an attribute. Raises ``ValueError`` without two sides each."""
+        if (sides := super().shape(domain)) != (2, 2):
+            raise ValueError(f"Quadrants need two attributes of two sides, got {sides}.")
+        return (1, 1)
+
+    def of_counts(self, counts: np.ndarray) -> np.ndarray:
+        """The answer on a table with these counts of the sides."""
+        return np.diff(np.diff(counts, axis=0), axis=1)
+
+
+@dataclass(frozen=True)
 class DependenceQuery(TableQuery):
     """How far a pair is from independence: || n_ab - n_a n_b / n ||_1 in records, rounded down.
 

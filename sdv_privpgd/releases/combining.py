@@ -27,10 +27,15 @@ from typing import Any
 import numpy as np
 
 from sdv_privpgd.base.arguments import check_integer
-from sdv_privpgd.base.domain import Clique, Domain, Grouping
+from sdv_privpgd.base.domain import Clique, Domain
 from sdv_privpgd.base.domain import in_words as named
 from sdv_privpgd.base.progress import Progress, silent
-from sdv_privpgd.estimate.noisy_tables import NoisyTable, grouped_tables, noisy_tables
+from sdv_privpgd.estimate.noisy_tables import (
+    NoisyTable,
+    grouped_tables,
+    noisy_tables,
+    quadrants,
+)
 from sdv_privpgd.estimate.support import surely_held
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import Fitted, maker_of
@@ -47,6 +52,8 @@ from sdv_privpgd.privacy.queries import (
     GroupedMarginalQuery,
     MarginalQuery,
     Measurement,
+    QuadrantQuery,
+    TableQuery,
 )
 from sdv_privpgd.releases.measured import Holder, Measured, order_facts
 from sdv_privpgd.report.about import About, assumed_section, facts_about, promise_of
@@ -190,10 +197,6 @@ def modelled(
     return fitted, own
 
 
-Key = tuple[Clique, Grouping | None]
-"""A table over codes, or over groups of them."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class Pooled:
     """Sums over holders, float64: their number of rows, and the tables that all have measured."""
@@ -219,9 +222,11 @@ def pooled(domain: Domain, of_holders: Sequence[Sequence[Measurement]]) -> Poole
         )
     others = dict.fromkeys(key for own in tables for key in own if key not in common)
     # A table over codes follows from a larger one that all have.
-    larger = [set(clique) for clique, grouping in common if grouping is None]
+    larger = [set(each.clique) for each in common if isinstance(each, MarginalQuery)]
     within = [
-        key for key in others if key[1] is None and any(set(key[0]) < each for each in larger)
+        each
+        for each in others
+        if isinstance(each, MarginalQuery) and any(set(each.clique) < own for own in larger)
     ]
     best = [
         _estimates(domain, answers, own, common, within)
@@ -229,47 +234,48 @@ def pooled(domain: Domain, of_holders: Sequence[Sequence[Measurement]]) -> Poole
     ]
     sums = [
         Measurement(
-            query=MarginalQuery(key[0]) if key[1] is None else GroupedMarginalQuery(key[0], key[1]),
-            answer=np.asarray(sum(own[key].counts for own in best)),
-            stddev=float(np.sqrt(sum(own[key].variance for own in best))),
+            query=each,
+            answer=np.asarray(sum(own[each].counts for own in best)),
+            stddev=float(np.sqrt(sum(own[each].variance for own in best))),
             units=_units(of_holders),
         )
-        for key in common
+        for each in common
     ]
     return Pooled(
         measurements=(*_rows(of_holders), *sums),
-        within=tuple(clique for clique, _ in within),
-        left_out=tuple(clique for clique, grouping in others if (clique, grouping) not in within),
+        within=tuple(each.clique for each in within),
+        left_out=tuple(each.clique for each in others if each not in within),
     )
 
 
-def _tables(domain: Domain, answers: Sequence[Measurement]) -> dict[Key, NoisyTable]:
-    """A holder's tables, what was asked several times averaged."""
-    found: dict[Key, NoisyTable] = {
-        (clique, None): table for clique, table in noisy_tables(domain, answers).items()
+def _tables(domain: Domain, answers: Sequence[Measurement]) -> dict[TableQuery, NoisyTable]:
+    """What a holder has said to each question about a clique, averaged if it was asked again."""
+    found: dict[TableQuery, NoisyTable] = {
+        MarginalQuery(clique): table for clique, table in noisy_tables(domain, answers).items()
     }
-    for grouping, tables in grouped_tables(domain, answers).items():
-        found |= {(clique, grouping): table for clique, table in tables.items()}
+    of_groups = (GroupedMarginalQuery, grouped_tables), (QuadrantQuery, quadrants)
+    for kind, made in of_groups:
+        for grouping, tables in made(domain, answers).items():
+            found |= {kind(clique, grouping): table for clique, table in tables.items()}
     return found
 
 
 def _estimates(
     domain: Domain,
     answers: Sequence[Measurement],
-    own: Mapping[Key, NoisyTable],
-    common: Sequence[Key],
-    within: Sequence[Key],
-) -> Mapping[Key, NoisyTable]:
+    own: Mapping[TableQuery, NoisyTable],
+    common: Sequence[TableQuery],
+    within: Sequence[TableQuery],
+) -> Mapping[TableQuery, NoisyTable]:
     """A holder's common tables, with what its tables within them say if it has any."""
-    if not any(key in own for key in within):
+    if not any(each in own for each in within):
         return own
     codes = [each for each in answers if not isinstance(each.query, GroupedMarginalQuery)]
     linear, found = LinearEstimate(domain, codes), dict(own)
-    for key in common:
-        clique, grouping = key
-        table = linear.table(clique) if grouping is None else None
+    for each in common:
+        table = linear.table(each.clique) if isinstance(each, MarginalQuery) else None
         if table is not None:
-            found[key] = NoisyTable(table[0], own[key].variance)
+            found[each] = NoisyTable(table[0], own[each].variance)
     return found
 
 

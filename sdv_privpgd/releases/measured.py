@@ -66,6 +66,7 @@ from sdv_privpgd.privacy.queries import (
     GroupedMarginalQuery,
     MarginalQuery,
     Measurement,
+    QuadrantQuery,
     Query,
 )
 from sdv_privpgd.report.about import CONFIDENT
@@ -244,7 +245,7 @@ class Holder:
 
 
 COUNT, TABLE, GROUPED = "number of rows", "table", "table over groups"
-DEPENDENCE = "dependence"
+DEPENDENCE, QUADRANTS = "dependence", "quadrants"
 
 
 def query_facts(query: Query) -> dict[str, Any]:
@@ -258,9 +259,10 @@ def query_facts(query: Query) -> dict[str, Any]:
         return {"asks": TABLE, "columns": list(query.clique)}
     if isinstance(query, DependenceQuery):
         return {"asks": DEPENDENCE, "columns": list(query.clique)}
-    if isinstance(query, GroupedMarginalQuery):
+    if isinstance(query, GroupedMarginalQuery | QuadrantQuery):
         groups = {name: query.grouping[name].tolist() for name in query.grouping.attributes}
-        return {"asks": GROUPED, "columns": list(query.clique), "groups": groups}
+        asks = QUADRANTS if isinstance(query, QuadrantQuery) else GROUPED
+        return {"asks": asks, "columns": list(query.clique), "groups": groups}
     raise ValueError(f"A release file cannot hold an answer on {query.describe()}.")
 
 
@@ -269,7 +271,7 @@ def query_of(facts: Any, domain: Domain) -> Query:
     asks = facts.get("asks") if isinstance(facts, Mapping) else None
     if asks == COUNT:
         return CountQuery()
-    if asks not in (TABLE, GROUPED, DEPENDENCE):
+    if asks not in (TABLE, GROUPED, DEPENDENCE, QUADRANTS):
         raise ValueError(f"A release file asks for {COUNT!r} or a table, and not {asks!r}.")
     clique = facts.get("columns")
     if not isinstance(clique, list) or not all(isinstance(name, str) for name in clique):
@@ -277,8 +279,9 @@ def query_of(facts: Any, domain: Domain) -> Query:
     if not clique or len(set(clique)) < len(clique):
         raise ValueError(f"A table of a release file needs different columns, got {clique!r}.")
     query: Query = (DependenceQuery if asks == DEPENDENCE else MarginalQuery)(tuple(clique))
-    if asks == GROUPED:
-        query = GroupedMarginalQuery(tuple(clique), _grouping(facts.get("groups")))
+    if asks in (GROUPED, QUADRANTS):
+        kind = GroupedMarginalQuery if asks == GROUPED else QuadrantQuery
+        query = kind(tuple(clique), _grouping(facts.get("groups")))
     query.shape(domain)
     return query
 
@@ -428,7 +431,8 @@ def require_agreement(domain: Domain, answers: Sequence[Measurement]) -> None:
     lowest = 12.0  # standard deviations below 0 that noise does not reach: 2e-33
     answers = [replace(each, stddev=_stddev(each)) for each in answers]
     for each in answers:
-        if each.answer.min(initial=0) < -lowest * each.stddev:
+        may_be_negative = isinstance(each.query, QuadrantQuery)
+        if not may_be_negative and each.answer.min(initial=0) < -lowest * each.stddev:
             raise ValueError(f"the {each.query.describe()} is far below 0: it was altered.")
     codes, grouped = fresh_tables(domain, answers), grouped_tables(domain, answers)
     for each in answers:

@@ -44,6 +44,8 @@ class Unchosen(Engine):
     engine could not take at the end is no reason to refuse it here.
     """
 
+    takes_quadrants = True
+
     def megabytes(self, domain: Domain, cliques: Sequence[Clique]) -> float:
         """The size of a graphical model of these cliques."""
         return PrivatePGM().megabytes(domain, cliques)

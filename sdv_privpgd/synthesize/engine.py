@@ -121,6 +121,7 @@ class Engine(ABC):
         citation: The work that describes it.
         takes: The kinds of answers that it fits.
         takes_groups: Whether answers about groups of codes are of use to it.
+        takes_quadrants: Whether numbers of rows on the same sides of two attributes are.
         takes_prior: Whether it can lean on public rows.
         repeats: Whether a fit that starts from a model of such answers takes a moment.
         quick: Settings with which a fit takes a moment, for an audit.
@@ -134,6 +135,7 @@ class Engine(ABC):
     citation: ClassVar[str] = ""
     takes: ClassVar[tuple[str, ...]] = (TABLES,)
     takes_groups: ClassVar[bool] = True
+    takes_quadrants: ClassVar[bool] = False
     takes_prior: ClassVar[bool] = False
     repeats: ClassVar[bool] = False
     quick: ClassVar[Mapping[str, Any]] = {}

@@ -27,6 +27,7 @@ from sdv_privpgd.privacy.queries import (
     GroupedMarginalQuery,
     MarginalQuery,
     ModelErrorQuery,
+    QuadrantQuery,
     ValueCountsQuery,
 )
 from sdv_privpgd.privacy.streams import Looking
@@ -117,8 +118,11 @@ def queries(draw, domain):
     weights = draw(st.dictionaries(st.sampled_from(domain.attributes), coefficient, min_size=1))
     statistic = SigmoidSumQuery.of(weights, draw(coefficient), draw(coefficient))
     dependences = [DependenceQuery(pair) for pair in domain.cliques(2)]
+    sides = Grouping.of({name: grouping[name] % 2 for name in grouping.attributes})
+    quadrants = [QuadrantQuery(p, sides) for p in domain.cliques(2) if sides.domain.size(p) == 4]
     cut = draw(cut_marginals(domain))
-    return [*marginals, *dependences, CountQuery(), draw(embeddings(domain)), cut, statistic]
+    tables = [*marginals, *dependences, *quadrants]
+    return [*tables, CountQuery(), draw(embeddings(domain)), cut, statistic]
 
 
 @st.composite

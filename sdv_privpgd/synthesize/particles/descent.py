@@ -227,6 +227,11 @@ class ParticleGradientDescent(Engine):
             return self.epochs
         return _EPOCHS if self.finish is not None and not self.penalties else _EPOCHS_ALONE
 
+    @property
+    def takes_quadrants(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Whether tables are denoised: others are made to agree by their cells alone."""
+        return self.targets == "denoised"
+
     def statistics(self, domain: Domain) -> tuple[Query, ...]:
         """The queries that the penalties need answered besides the tables."""
         return tuple(query for penalty in self.penalties for query in penalty.queries(domain))

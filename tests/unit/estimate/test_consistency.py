@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from answers import answered, margin, noisy_answers, number_of_rows
 
-from sdv_privpgd.base.domain import Domain
+from sdv_privpgd.base.domain import Domain, Grouping
 from sdv_privpgd.estimate.consistency import consistent_tables, possible_tables
 from sdv_privpgd.privacy.dataset import Dataset
+from sdv_privpgd.privacy.queries import Measurement, QuadrantQuery
 
 DOMAIN = Domain(("a", "b", "c", "d"), (2, 3, 4, 5))
 
@@ -177,3 +178,19 @@ def test_impossible_cells_are_empty_and_tables_that_rows_have_stay():
     found = possible_tables(agreed, {("a", "b"): allowed})
     assert found["a", "b"][~allowed].sum() == 0
     assert found["a", "b"].sum() == pytest.approx(agreed.total)
+
+
+def test_quadrants_and_marginals_make_a_table_of_two_sides(records):
+    sides = Grouping.of({name: np.arange(n) > 0 for name, n in DOMAIN.size_of.items()})
+    dataset, query = Dataset(DOMAIN, records), QuadrantQuery(("c", "a"), sides)
+    answer = Measurement(query=query, answer=query.answer(dataset), stddev=6.0)
+    exact = measured(DOMAIN, records, DOMAIN.cliques(1), 0.0)
+    tables = consistent_tables(DOMAIN, [*exact, answer])
+    (((clique, table),),) = (own.items() for own in tables.grouped.values())
+    assert clique == ("a", "c")
+    assert table.variance == 9.0  # of a cell, so that its quadrants have 36
+    np.testing.assert_allclose(table.counts, sides.sums(dataset.counts(clique), clique))
+    # What was measured over the same sides is averaged with it.
+    own = answered(("a", "c"), table.counts, stddev=4.0, grouping=sides)
+    (both,) = consistent_tables(DOMAIN, [*exact, answer, own]).grouped.values()
+    assert both["a", "c"].variance == pytest.approx(1 / (1 / 9 + 1 / 16))

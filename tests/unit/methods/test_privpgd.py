@@ -18,7 +18,8 @@ from sdv_privpgd.methods.coarse_pairs import most_helpful
 from sdv_privpgd.methods.privpgd import PrivPGD
 from sdv_privpgd.privacy.accounting import stddev_for
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.queries import GroupedMarginalQuery
+from sdv_privpgd.privacy.queries import GroupedMarginalQuery, QuadrantQuery
+from sdv_privpgd.synthesize.particles.descent import ParticleGradientDescent
 
 PAIRS = Domain(tuple("abcde"), (3,) * 5).cliques(2)
 ONE_ROUND = PrivPGD(first_share=Fraction(1), triples=Fraction(0))
@@ -164,42 +165,58 @@ def test_all_are_asked_for_in_groups_and_those_that_depend_or_are_noisy_over_cod
     said = [charge.what for charge in ledger.charges]
     assert "2-way marginals in groups" in said
     assert "2-way marginals that depend most: a x b, b x c" in said
-    assert coarse_part(1.0, adjacency=adjacency) == ([], 0)
-    assert coarse_part(0.1, adjacency=adjacency) == ([("a", "b")], Fraction(1, 12))
 
 
-def test_pairs_of_few_cells_and_hardly_coarser_groups_are_not_grouped():
+def test_as_many_pairs_as_may_be_are_all_asked_for_over_codes():
     enough, default = (asked(each)[0] for each in (PrivPGD(most_pairs=10), PrivPGD()))
     assert [each.query for each in enough] == [each.query for each in default]
     assert not over_groups(default)
-    assert coarse_part(0.2, codes=Domain(tuple("abc"), (7, 7, 7))) == ([], 0)
 
 
-WIDE = Domain(tuple("abc"), (12, 12, 2))
+WIDE = Domain(tuple("abcd"), (12, 8, 2, 1))
 
 
-def coarse_part(epsilon, *, codes=WIDE, adjacency=REPLACE):
-    """The pairs that were asked over groups, and their part of all that pairs have."""
-    rows = np.random.default_rng(0).integers(0, codes.sizes, (2_000, len(codes)))
-    table = Dataset(codes, rows)
-    measured, ledger = asked(TWO_ROUNDS, table=table, epsilon=epsilon, adjacency=adjacency)
-    assert ledger.remaining == 0
-    assert over_codes(measured)[:3] == list(codes.cliques(2))
-    spent = {each.what: each.mu_squared for each in ledger.charges if "marginals" in each.what}
-    coarse = sum(part for what, part in spent.items() if "in groups" in what)
-    return over_groups(measured), coarse / sum(spent.values())
+def of_quadrants(epsilon, adjacency=REPLACE, rows=2_000, **settings):
+    """The quadrants that were asked for, and their part of what is left."""
+    codes = np.random.default_rng(0).integers(0, WIDE.sizes, (rows, len(WIDE)))
+    curator = counted_curator(Dataset(WIDE, codes), epsilon=epsilon, adjacency=adjacency)
+    left = curator.ledger.remaining
+    PrivPGD(columns=False, triples=Fraction(0), **settings).measure(curator)
+    assert curator.ledger.remaining == 0
+    charges = [charge for charge in curator.ledger.charges if "quadrants" in charge.what]
+    found = [each for each in curator.measurements if isinstance(each.query, QuadrantQuery)]
+    return found, charges, sum(charge.mu_squared for charge in charges) / left
 
 
-def test_tables_over_groups_are_answered_with_the_noise_that_their_part_pays():
-    measured, ledger = asked(
-        PrivPGD(triples=Fraction(0)),
-        table=Dataset(WIDE, np.zeros((2_000, 3), dtype=np.int64)),
-        epsilon=0.1,
-    )
-    (table,) = [each for each in measured if isinstance(each.query, GroupedMarginalQuery)]
-    (charge,) = [each for each in ledger.charges if "in groups" in each.what]
-    assert charge.what == "2-way marginals in groups: a x b"
-    assert table.stddev == pytest.approx((2 / float(charge.mu_squared)) ** 0.5, rel=1e-6)
+@pytest.mark.parametrize("adjacency", [REPLACE, ADD])
+def test_the_part_of_quadrants_makes_the_forecast_of_the_noise_of_correlations_least(adjacency):
+    """sigma^2 = 2 x 6 / mu^2 of cells, and half as much under add/remove; 2,000 rows."""
+    found, (charge,), part = of_quadrants(0.3, adjacency)
+    assert [each.query.clique for each in found] == [("a", "b"), ("a", "c"), ("b", "c")]
+    assert all(set(each.query.grouping.domain.sizes[:3]) == {2} for each in found)
+    changed = 4 if adjacency is REPLACE else 1
+    stddev = (3 * changed / float(charge.mu_squared)) ** 0.5
+    assert [each.stddev for each in found] == pytest.approx([stddev] * 3, rel=1e-6)
+    left, cells = charge.mu_squared / part, changed**0.5 * 6
+    sizes = [12 * 8, 12 * 2, 8 * 2, 12, 8, 2]
+    noise = stddev_for(cells, left) * np.mean(np.sqrt(sizes)) / 2_000
+    own = stddev_for(3 * changed, left) * np.pi / 2 / 2_000
+    parts = np.linspace(0, 0.999, 1_000)
+    of_correlations = 4 * noise / np.sqrt(1 + ((noise / own) ** 2 - 1) * parts)
+    best = parts[np.argmin(of_correlations + 1 / np.sqrt(1 - parts))]
+    assert 0.05 < best < 0.5
+    # Under add/remove the number of rows is noisy.
+    assert float(part) == pytest.approx(best, abs=2e-3 if adjacency is REPLACE else 6e-3)
+
+
+def test_quadrants_are_asked_for_where_that_pays_and_of_use_and_more_precisely_where_it_matters():
+    assert of_quadrants(5.0, rows=20_000) == ([], [], 0)
+    for of_no_use in ("pgm", ParticleGradientDescent(targets="consistent")):
+        assert of_quadrants(0.3, engine=of_no_use) == ([], [], 0)
+    found, charges, _ = of_quadrants(0.3, importance={"c": 6.0})
+    noise = {each.query.clique: each.stddev for each in found}
+    assert noise["a", "c"] == noise["b", "c"] < noise["a", "b"]
+    assert "quadrants of pairs: a x b" in [charge.what for charge in charges]
 
 
 def test_triples_are_of_pairs_over_codes_which_get_the_share_where_there_are_none():

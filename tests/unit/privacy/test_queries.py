@@ -18,6 +18,7 @@ from sdv_privpgd.privacy.queries import (
     MarginalQuery,
     Measurement,
     ModelErrorQuery,
+    QuadrantQuery,
     Query,
     answers,
 )
@@ -88,6 +89,21 @@ def test_the_sensitivities_are_attained(domain, codes):
     steep = SigmoidSumQuery.of({"a": 1.0, "c": 1.0}, 1.0, 1e4)
     assert change(steep, full, other) == GRID**2
     assert change(steep, other, Dataset(domain, moved[1:])) == GRID**2
+
+
+def test_quadrants_are_rows_on_the_same_side_less_those_on_opposite_sides(domain):
+    sides = Grouping.of({"a": np.array([0, 1]), "b": np.array([0, 1, 1]), "c": np.arange(4)})
+    query = QuadrantQuery(("b", "a"), sides)
+    rows = Dataset(domain, np.array([(0, 0, 0), (1, 1, 0), (1, 2, 3), (0, 2, 1)]))
+    assert query.shape(domain) == query.answer(rows).shape == (1, 1)
+    assert query.answer(rows) == 2
+    same, other = (Dataset(domain, np.array([codes])) for codes in ((0, 0, 0), (1, 0, 0)))
+    none = Dataset(domain, np.zeros((0, 3), dtype=np.int64))
+    assert change(query, same, other) == query.l2_sensitivity_squared(REPLACE) == 4
+    assert change(query, same, none) == query.l2_sensitivity_squared(ADD) == 1
+    for clique in (("a",), ("a", "c"), ("a", "b", "c")):
+        with pytest.raises(ValueError, match="two attributes of two sides"):
+            QuadrantQuery(clique, sides).shape(domain)
 
 
 def test_all_rows_of_one_person_attain_the_square_of_their_number(domain):

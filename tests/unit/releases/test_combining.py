@@ -22,7 +22,7 @@ from sdv_privpgd import (
 from sdv_privpgd.base.domain import Domain, Grouping
 from sdv_privpgd.inference.linear import LinearEstimate
 from sdv_privpgd.methods import PrivPGD
-from sdv_privpgd.privacy.queries import GroupedMarginalQuery, MarginalQuery
+from sdv_privpgd.privacy.queries import MarginalQuery, QuadrantQuery
 from sdv_privpgd.releases.combining import pooled
 from sdv_privpgd.releases.measuring import with_cells
 
@@ -150,7 +150,7 @@ def test_tables_that_not_all_have_measured_are_named():
 
 
 @pytest.mark.parametrize("method", ["privpgd", PrivPGD(triples=Fraction(0))])
-def test_what_holders_with_few_rows_ask_for_over_groups_adds_up(method):
+def test_the_quadrants_of_holders_with_few_rows_add_up(method):
     rng, known = np.random.default_rng(0), Numerical(0, 99, decimal_places=0, nullable=False)
     columns = dict.fromkeys("xyz", known)
     parts = [pd.DataFrame(rng.integers(0, high, (300, 3)), columns=[*"xyz"]) for high in (50, 100)]
@@ -162,7 +162,7 @@ def test_what_holders_with_few_rows_ask_for_over_groups_adds_up(method):
         engine="pgm",
     )
     asked = [each.query for each in combined.fitted.release.measurements]
-    assert sum(isinstance(query, GroupedMarginalQuery) for query in asked) == 3
+    assert sum(isinstance(query, QuadrantQuery) for query in asked) == 3
     assert not any("left out" in said for said in combined.warnings)
 
 
