@@ -22,7 +22,7 @@ from sdv_privpgd.base.progress import Progress
 from sdv_privpgd.estimate.consistency import ConsistentTables, consistent_tables
 from sdv_privpgd.estimate.denoising import equal_groups, over_groups, strengths
 from sdv_privpgd.estimate.effects import independent
-from sdv_privpgd.estimate.noisy_tables import estimate_total
+from sdv_privpgd.estimate.noisy_tables import estimate_total, grouped_tables
 from sdv_privpgd.methods.method import Importance, clique_weights, is_for_important, measure_tables
 from sdv_privpgd.methods.pipeline import noise_of
 from sdv_privpgd.privacy.curator import Curator
@@ -42,7 +42,9 @@ rows of 100 columns at epsilon 1 the mean L1 error of the estimated pairs (witho
 and 0.5."""
 
 _CORRELATION = 4.0
-"""What the noise of a correlation counts beside that of a pair. With 2 and 8"""
+"""What the noise of a correlation counts beside that of a pair, for each unit of it. With 8 the
+errors of estimated correlations of seven public tables at epsilon 1 are 4 % lower, and those of
+pairs at 0.2 3 % higher; with 2 they are 2 % and 5 % higher, and pairs the same."""
 
 EACH = 2
 """The most pairs over codes for each attribute. On 1,000,000 rows as above the error is 0.047 with
@@ -239,7 +241,7 @@ def promising_pairs(
     weights = clique_weights(pairs, importance)
     apart = {
         pair: weights[pair] * math.sqrt(square)
-        for grouping in tables.grouped
+        for grouping in grouped_tables(curator.domain, curator.measurements)
         for pair, square in strengths(over_groups(tables, grouping)).items()
     }
     left = [pair for pair in pairs if pair not in wanted]

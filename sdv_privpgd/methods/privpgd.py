@@ -211,13 +211,13 @@ class PrivPGD(EngineMethod):
         codes = {each.clique for each in queries if isinstance(each, MarginalQuery)}
         coarse = {len(clique) for clique in grouped}
         said = "the contingency tables of all pairs of columns"
-        if any(isinstance(each, QuadrantQuery) for each in queries):
-            said += ", how many rows are on the same side of the middles of each two columns"
         if any(len(clique) == 2 for clique in grouped - codes):
             said = (
                 "coarse tables of all pairs of columns, the contingency tables of the pairs that "
                 "depend most by these noisy counts"
             )
+        if any(isinstance(each, QuadrantQuery) for each in queries):
+            said += ", how many rows are on the same side of the middles of each two columns"
         if 3 in coarse:
             said += ", and coarse tables of three columns" + (" or four" if 4 in coarse else "")
         if self.importance:
@@ -246,13 +246,13 @@ class PrivPGD(EngineMethod):
         if share:
             alone, part = self._asked(domain.cliques(1)), (curator.ledger.remaining - kept) * share
             measured = measure_tables(curator, alone, "all 1-way marginals", part)
-        left = curator.ledger.remaining - kept
-        ask = measure_coarsely if are_many else measure_quadrants
-        if len(domain) > 1 and (are_many or self.made.takes_quadrants):
-            kinds = self.importance, progress
-            measured += ask(curator, pairs, left, *kinds, is_public=self.is_combined)
-        among = domain.cliques(2)
+        among, how = domain.cliques(2), (self.importance, progress)
+        if len(domain) > 1 and self.made.takes_quadrants:
+            left = curator.ledger.remaining - kept
+            measured += measure_quadrants(curator, pairs, left, *how, is_public=self.is_combined)
         if are_many:
+            left = curator.ledger.remaining - kept
+            measured += measure_coarsely(curator, pairs, left, *how, is_public=self.is_combined)
             number = pairs_paid_for(curator, curator.ledger.remaining - kept, self.most_pairs)
             pairs = among = promising_pairs(curator, pairs, number, wanted, self.importance)
         triples = self._asked(triples_among(domain, among, self.importance)) if kept else []

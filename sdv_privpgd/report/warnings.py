@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from sdv_privpgd.base import cached_property
-from sdv_privpgd.base.domain import Clique
+from sdv_privpgd.base.domain import Clique, Grouping
 from sdv_privpgd.base.words import listed, rounded_up, share
 from sdv_privpgd.columns.bins import Categories, Ticks
 from sdv_privpgd.columns.column import Column
@@ -107,6 +107,12 @@ class PublicFacts:
         """The measured tables over codes, those of a clique averaged."""
         assert self.release is not None
         return estimates.noisy_tables(self.release.domain, self.release.measurements)
+
+    @cached_property
+    def quadrants(self) -> Mapping[Grouping, Mapping[Clique, estimates.NoisyTable]]:
+        """The measured quadrants of pairs, by their sides."""
+        assert self.release is not None
+        return estimates.quadrants(self.release.domain, self.release.measurements)
 
     @cached_property
     def total(self) -> estimates.Total:
@@ -433,12 +439,17 @@ def _correlations(facts: PublicFacts) -> Finding | None:
         codes = np.square(codes - shares @ codes)
         if shares @ codes > 0:
             squares[name] = float(codes.sum() / (shares @ codes))
-    found = [
-        math.sqrt(table.variance * math.prod(squares[name] for name in clique)) / facts.total.value
+    precisions = {
+        clique: 1 / table.weighed_variance / math.prod(squares[name] for name in clique)
         for clique, table in facts.noisy.items()
         if len(clique) == 2 and squares.keys() >= set(clique)
-    ]
-    noise = median(found) if found else 0.0
+    }
+    for answers in facts.quadrants.values():
+        for clique in precisions.keys() & answers.keys():
+            precisions[clique] += (2 / math.pi) ** 2 / answers[clique].weighed_variance
+    noise = 0.0
+    if precisions:
+        noise = 1 / math.sqrt(median(precisions.values())) / facts.total.value
     return Finding(noise / (1 + noise), share(noise / (1 + noise)))
 
 
