@@ -15,6 +15,7 @@ Everything here is post-processing of noisy answers: public and free.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from scipy.linalg import helmert  # pyright: ignore[reportMissingTypeStubs]
@@ -73,9 +74,12 @@ def contrast_bases(tables: ConsistentTables) -> dict[str, np.ndarray]:
     }
 
 
+@cache
 def contrasts(size: int) -> np.ndarray:
     """An orthonormal basis of the vectors that sum to zero, shape (size, size - 1) (Helmert)."""
-    return helmert(size).T.copy()
+    found = helmert(size).T.copy()
+    found.setflags(write=False)
+    return found
 
 
 def along(values: np.ndarray, matrices: Sequence[np.ndarray]) -> np.ndarray:

@@ -206,8 +206,8 @@ BOOKS = [  # what is wrong, where and how; settings, what must be found, and wha
      lambda mu_squared: 2 * range_epsilon_of(mu_squared),
      MST_OF_PARTICLES, {"books"}, {"choices", "epsilon"}),
     ("too small", (), ModelErrorQuery, *SAYS_LESS, MST_OF_PARTICLES, {"changes"}, {"choices"}),
-    ("too small", SLOW, QuadrantQuery, *SAYS_LESS, {"method": PrivPGD(), "epsilon": 0.2}, {"changes"},
-     LAW | ATTACK),
+    ("too small", SLOW, QuadrantQuery, *SAYS_LESS,
+     {"method": PrivPGD(), "epsilon": 0.2}, {"changes"}, LAW | ATTACK),
     ("too small", SLOW, DependenceQuery, *SAYS_LESS, {"method": "privsyn+particles"}, {"changes"},
      LAW | ATTACK),
 ]  # fmt: skip
