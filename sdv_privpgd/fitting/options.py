@@ -18,7 +18,7 @@ from sdv_privpgd.columns.facts import without_domain
 from sdv_privpgd.columns.keys import keys_of, on_patterns
 from sdv_privpgd.columns.links import Link, Tree, tree_of
 from sdv_privpgd.columns.naming import on_names
-from sdv_privpgd.columns.visits import read_by, time_facts
+from sdv_privpgd.columns.visits import as_read, read_by, time_facts
 from sdv_privpgd.columns.vocabulary import MODELLED, misplaced, words_of
 from sdv_privpgd.constraints.kinds import Constraint, Constraints
 from sdv_privpgd.discovery.first_look import reserved_delta
@@ -385,7 +385,7 @@ class Asked:
         by = None if link is None else link.order or link.numbered
         if link is None or by is None:
             return ()
-        clock = column_of(by, self.alone(table).stated[by])
+        clock = column_of(by, as_read(self.alone(table).stated[by]))
         if link.start is None:
             return (clock,)
         return clock, read_by(clock, link.start, self.alone(link.parent).facts[link.start])
