@@ -51,7 +51,7 @@ from sdv_privpgd.drafting.formats import (
 from sdv_privpgd.drafting.template import facts_of, sdtype_of, table_of
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fates import IDENTIFYING
-from sdv_privpgd.fitting.options import asked, check_match
+from sdv_privpgd.fitting.options import asked, check_match, require_plain_weights
 from sdv_privpgd.fitting.settings import People, Settings, usual_delta, with_bins, with_sequence
 from sdv_privpgd.inference.listed import Question
 from sdv_privpgd.privacy.ledger import PrivacyLedger
@@ -481,12 +481,15 @@ def on_lost(lost: Mapping[str, str], allowed: Collection[str], people: People) -
 def unweighted(found: Declared, arguments: Namespace) -> Declared:
     """The same without the column of weights, which is not modelled unless ``--columns`` names it.
 
-    Raises ``CommandError`` if there is no such column.
+    Raises ``CommandError`` if there is no such column, or if it is known to be written otherwise
+    than weights are read.
     """
     name = arguments.weight_column
     if name is None:
         return found
     _ = _among(found.columns, "--weight-column", [name])
+    with own_errors(ValueError):
+        require_plain_weights(name, found.domain.get(name, {}).get("number_format"))
     kept = found.dropped if name in arguments.columns else (*found.dropped, name)
     return replace(found, dropped=kept)
 
