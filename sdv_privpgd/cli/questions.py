@@ -57,7 +57,7 @@ from sdv_privpgd.inference.listed import Question
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.report.warnings import MANY, on_delta
-from sdv_privpgd.sources.texts import Signs, meanings, number_in
+from sdv_privpgd.sources.texts import Signs, meanings, number_in, signs_of
 
 _ENDS = {"range_min", "range_max", "range_values", "groups", "prefix"}
 """Facts that say where the values of a column lie."""
@@ -437,10 +437,7 @@ def questions(
     people = people_of(arguments, found.table)
     with own_errors(ValueError):
         method = with_bins(arguments.method, arguments.num_bins, seed=arguments.seed)
-    if people.column is not None and people.column not in found.columns:
-        raise CommandError(
-            f"--person-column {people.column!r} is no column: choose from {list(found.columns)!r}."
-        )
+    _ = _among(found.columns, "--person-column", [*filter(None, [people.column])])
     found = unweighted(found, arguments)
     said = on_lost(found.lost(people), getattr(arguments, "allow_lost", ()), people)
     if said and stops:
@@ -554,11 +551,6 @@ def _value(option: str, name: str, text: str, facts: Mapping, signs: Signs) -> A
             "before their decimals; --decimal names another sign."
         )
     return number
-
-
-def signs_of(arguments: Namespace) -> Signs:
-    """How the options write numbers."""
-    return Signs(getattr(arguments, "decimal", None) or ".", getattr(arguments, "thousands", None))
 
 
 def question(text: str, facts: Mapping[str, Mapping], signs: Signs) -> Question:

@@ -103,7 +103,7 @@ class NumberFacts(_RangedFacts):
     @property
     def unread(self) -> str:
         """Why values that are there may not be read, and what mends it, after "they are"."""
-        is_percent = self.number_format is not None and self.number_format.is_percent
+        is_percent = "%" in getattr(self.number_format, "example", "")
         more = " A workbook keeps 12 % as the number 0.12, which is no percentage in text."
         return (
             "not read as numbers: text with a decimal comma, separators of thousands or units is "

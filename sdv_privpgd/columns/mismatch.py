@@ -102,7 +102,7 @@ def _mismatch(name: str, dtype: Any, facts: ColumnFacts) -> str | None:
     if holds is None:
         return None
     written = getattr(facts, "number_format", None)
-    if holds == "numbers" and getattr(written, "is_percent", False):
+    if holds == "numbers" and "%" in getattr(written, "example", ""):
         return (
             f"Column {name!r} has the dtype {dtype}, and its number_format writes percentages in "
             "text: numbers such as 0.12, as which Excel keeps 12 %, would come back as 0.12 %. "

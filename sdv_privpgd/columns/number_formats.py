@@ -35,11 +35,6 @@ class NumberFormat(FieldsAlone):
         _ = self._parts
 
     @property
-    def is_percent(self) -> bool:
-        """Whether numbers are percentages: 12 %, and not 0.12, which is the same to a workbook."""
-        return "%" in self.example
-
-    @property
     def places(self) -> int:
         """The number of decimal places that are written."""
         return len(self._parts["ends"])
