@@ -61,6 +61,7 @@ _OPTIONS = (
     (r"max_children(?= says | lets )", "--max-children"),
     (r"Link\.(order|start)", "--in-order"),
     (r"(Link\.count|counts)(?= names )", "--count"),
+    (r"(Link\.numbered|numbers)(?= names )", "--numbered"),
     (r"adjacency='add_remove'", "--adjacency add_remove"),
     (r"num_bins(?! of ')", "--num-bins"),
     (

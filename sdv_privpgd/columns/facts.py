@@ -137,11 +137,15 @@ class DateFacts(_RangedFacts):
     sdtype: ClassVar[str] = "datetime"
 
     @property
+    def finest(self) -> str:
+        """The unit that the format or the ends have."""
+        written = self.datetime_format
+        return unit_of_bounds(*self.ends) if written is None else unit_of_format(written)
+
+    @property
     def unit(self) -> str:
         """The unit in which the dates are counted."""
-        written = self.datetime_format
-        unit = unit_of_bounds(*self.ends) if written is None else unit_of_format(written)
-        return max(unit, self.whole or unit, key=UNITS.index)
+        return max(self.finest, self.whole or self.finest, key=UNITS.index)
 
     @property
     def coarser(self) -> list[str]:

@@ -228,6 +228,7 @@ class RunningTables:
             columns={name: self.told.output(name) for name in names},
             siblings={name: siblings for name, (_, siblings) in pairs.items()},
             answers={name: answers for name, (answers, _) in pairs.items()},
+            numbers=self.told.first_numbers,
             ledger=self.ledger,
             warnings=by_table({name: fitted[name].warnings for name in names}),
             date=date.today().isoformat(),
