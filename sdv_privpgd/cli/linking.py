@@ -12,7 +12,7 @@ from sdv_privpgd.base.words import listed
 from sdv_privpgd.cli.documents import read_constraints, read_json
 from sdv_privpgd.cli.journal import Journal
 from sdv_privpgd.cli.keeping import kept_in
-from sdv_privpgd.cli.questions import Declared, detected, question, signs_of
+from sdv_privpgd.cli.questions import Declared, detected, question
 from sdv_privpgd.cli.reading import kept_of, open_table, reading, tables_in
 from sdv_privpgd.cli.saying import (
     CommandError,
@@ -44,6 +44,7 @@ from sdv_privpgd.inference.listed import Question
 from sdv_privpgd.privacy.queries import Measurement
 from sdv_privpgd.report.page import Report
 from sdv_privpgd.sources.source import Source
+from sdv_privpgd.sources.texts import signs_of
 
 _NOT_TAKEN = (
     "rows_per_person", "person_column", "rows_are_people", "weigh_people", "weight_column",

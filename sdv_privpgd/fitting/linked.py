@@ -239,8 +239,9 @@ class RunningTables:
         self, table: str, known: Mapping[str, Mapping] | None = None
     ) -> tuple[Settings, Description]:
         settings, description = self.told.asked(table, known)
-        description = description.of_dtypes(self.private[table].dtypes)
-        return settings, leaning(settings, description, self.public.get(table), None)
+        dtypes = self.private[table].dtypes
+        description = description.of_dtypes(dtypes)
+        return settings, leaning(settings, description, self.public.get(table), None, dtypes)
 
     def _begun(self, table: str) -> Fit:
         """What the first question about a table has found: no table is fitted if one stops."""
