@@ -113,6 +113,8 @@ _LINKS = """
                         lead to one row are in order, and that row's column at which this begins
     --count CHILD=COLUMN*  the column of the rows that CHILD leads to that says how many of its rows
                         lead there: synthetic rows have as many
+    --numbered CHILD=COLUMN*  the column of CHILD that numbers the rows that lead to one row, from
+                        the least of its declared range on: so are synthetic rows
 """
 _MARK = """
     --mark {column,comment}  say in the rows, too, that they are synthetic: in a column, or in a

@@ -12,7 +12,7 @@ from sdv_privpgd.base.words import listed
 from sdv_privpgd.cli.documents import read_constraints, read_json
 from sdv_privpgd.cli.journal import Journal
 from sdv_privpgd.cli.keeping import kept_in
-from sdv_privpgd.cli.questions import Declared, detected, question, signs_of
+from sdv_privpgd.cli.questions import Declared, detected, question
 from sdv_privpgd.cli.reading import kept_of, open_table, reading, tables_in
 from sdv_privpgd.cli.saying import (
     CommandError,
@@ -44,6 +44,7 @@ from sdv_privpgd.inference.listed import Question
 from sdv_privpgd.privacy.queries import Measurement
 from sdv_privpgd.report.page import Report
 from sdv_privpgd.sources.source import Source
+from sdv_privpgd.sources.texts import signs_of
 
 _NOT_TAKEN = (
     "rows_per_person", "person_column", "rows_are_people", "weigh_people", "weight_column",
@@ -213,13 +214,15 @@ def _asked(arguments: Namespace, *refused: str) -> tuple[Asked, dict[str, Path],
     metadata, written = (metadata, {}) if is_said else _typed(arguments, paths)
     domain: Any = {} if arguments.domain is None else read_json(arguments.domain)
     try:
-        metadata, most, starts, counts = _linked(arguments, metadata)
+        metadata, most, starts = _linked(arguments, metadata)
         declared = {name: dict(own) for name, own in domain.items()}
         for name, own in written.items():
             found = declared.setdefault(name, {})
             found |= {column: facts | found.get(column, {}) for column, facts in own.items()}
         keep = arguments.public_metadata
-        columns, links = read_tables(metadata, declared, most, starts, counts=counts, keep=keep)
+        named = {"starts": starts, "counts": dict(arguments.count)}
+        named |= {"numbers": dict(arguments.numbered)}
+        columns, links = read_tables(metadata, declared, most, keep=keep, **named)
         for name, made_up in _by_table(getattr(arguments, "make_up", ())).items():
             described, known = metadata["tables"][name]["columns"], columns[name]
             known |= {each: Key(described[each].get("regex_format")) for each in made_up}
@@ -336,10 +339,10 @@ def _left_out(
 
 def _linked(
     arguments: Namespace, metadata: Mapping[str, Any]
-) -> tuple[dict[str, Any], dict[str, int], dict[str, str], dict[str, str]]:
+) -> tuple[dict[str, Any], dict[str, int], dict[str, str]]:
     """The metadata with the links and orders that options name.
 
-    By table, how many rows lead to one, where its order starts, and what counts its rows.
+    By table, how many rows lead to one, and where its order starts.
     """
     links = [
         dict(zip(_ENDS, ends, strict=True)) for ends in map(_link, arguments.link)
@@ -366,8 +369,7 @@ def _linked(
             raise CommandError(f"--in-order {text} names no column of a table that leads to one.")
         tables[child]["sequence_index"] = order
         starts |= {child: start} if start else {}
-    counts = dict(arguments.count)
-    return {**metadata, "tables": tables, "relationships": links}, most, starts, counts
+    return {**metadata, "tables": tables, "relationships": links}, most, starts
 
 
 _ENDS = "child_table_name", "child_foreign_key", "parent_table_name", "parent_primary_key"

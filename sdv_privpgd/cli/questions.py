@@ -51,13 +51,13 @@ from sdv_privpgd.drafting.formats import (
 from sdv_privpgd.drafting.template import facts_of, sdtype_of, table_of
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fates import IDENTIFYING
-from sdv_privpgd.fitting.options import asked, check_match
+from sdv_privpgd.fitting.options import asked, check_match, require_plain_weights
 from sdv_privpgd.fitting.settings import People, Settings, usual_delta, with_bins, with_sequence
 from sdv_privpgd.inference.listed import Question
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.report.warnings import MANY, on_delta
-from sdv_privpgd.sources.texts import Signs, meanings, number_in
+from sdv_privpgd.sources.texts import Signs, meanings, number_in, signs_of
 
 _ENDS = {"range_min", "range_max", "range_values", "groups", "prefix"}
 """Facts that say where the values of a column lie."""
@@ -437,10 +437,7 @@ def questions(
     people = people_of(arguments, found.table)
     with own_errors(ValueError):
         method = with_bins(arguments.method, arguments.num_bins, seed=arguments.seed)
-    if people.column is not None and people.column not in found.columns:
-        raise CommandError(
-            f"--person-column {people.column!r} is no column: choose from {list(found.columns)!r}."
-        )
+    _ = _among(found.columns, "--person-column", [*filter(None, [people.column])])
     found = unweighted(found, arguments)
     said = on_lost(found.lost(people), getattr(arguments, "allow_lost", ()), people)
     if said and stops:
@@ -481,12 +478,15 @@ def on_lost(lost: Mapping[str, str], allowed: Collection[str], people: People) -
 def unweighted(found: Declared, arguments: Namespace) -> Declared:
     """The same without the column of weights, which is not modelled unless ``--columns`` names it.
 
-    Raises ``CommandError`` if there is no such column.
+    Raises ``CommandError`` if there is no such column, or if it is known to be written otherwise
+    than weights are read.
     """
     name = arguments.weight_column
     if name is None:
         return found
     _ = _among(found.columns, "--weight-column", [name])
+    with own_errors(ValueError):
+        require_plain_weights(name, found.domain.get(name, {}).get("number_format"))
     kept = found.dropped if name in arguments.columns else (*found.dropped, name)
     return replace(found, dropped=kept)
 
@@ -551,11 +551,6 @@ def _value(option: str, name: str, text: str, facts: Mapping, signs: Signs) -> A
             "before their decimals; --decimal names another sign."
         )
     return number
-
-
-def signs_of(arguments: Namespace) -> Signs:
-    """How the options write numbers."""
-    return Signs(getattr(arguments, "decimal", None) or ".", getattr(arguments, "thousands", None))
 
 
 def question(text: str, facts: Mapping[str, Mapping], signs: Signs) -> Question:

@@ -8,7 +8,6 @@ many rows of each table below lead to a row, and what the row has that it leads 
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -42,6 +41,9 @@ class Link:
             begins. It is asked how long after it the first row is, and none comes before it.
         count: A column of the parent, of whole numbers of a declared range, that says how many
             rows of the child there are: synthetic rows have as many, or more than ``max_children``.
+        numbered: A column of the child, of whole numbers of a declared range, that numbers the rows
+            of one parent, from the least of that range on. They are in its order, unless ``order``
+            says another one. It is not asked about: synthetic rows are numbered.
 
     Raises:
         ValueError: For what names no table or column, and for a number that is none.
@@ -59,8 +61,11 @@ class Link:
     order: str | None = None
     start: str | None = None
     count: str | None = None
+    numbered: str | None = None
 
     def __post_init__(self) -> None:
+        if self.order is not None and self.order == self.numbered:  # then nothing is to be asked
+            object.__setattr__(self, "order", None)
         if self.parent_key is None:
             object.__setattr__(self, "parent_key", self.key)
         for name in ("parent", "child", "key", "parent_key"):
@@ -316,18 +321,18 @@ def read_tables(
     metadata: Mapping[str, Any],
     declared: Mapping[str, Mapping[str, Mapping]],
     max_children: int | Mapping[str, int],
-    starts: Mapping[str, str],
     *,
-    counts: Mapping[str, str] = MappingProxyType({}),
     keep: bool,
+    **named: Mapping[str, str] | None,
 ) -> tuple[dict[str, dict[str, Mapping]], list[Link]]:
     """Returns what SDV's metadata of several tables says of columns that are modelled, and links.
 
     Ranges in the metadata count if they are to ``keep``, and what is ``declared`` of a table's
-    columns before them. A ``sequence_index`` is the order of its table's rows.
+    columns before them. A ``sequence_index`` is the order of its table's rows. ``starts``,
+    ``counts`` and ``numbers`` have ``named`` columns by table, as links have them.
 
-    Raises ``ValueError`` if nobody says how many rows of a table may lead to one, for ``starts``
-    and ``counts`` of tables that lead to none, and for what is declared of no modelled column.
+    Raises ``ValueError`` if nobody says how many rows of a table may lead to one, for columns that
+    are ``named`` of tables that lead to none, and for what is declared of no modelled column.
     """
     tables, columns = metadata["tables"], {}
     for table, own in tables.items():
@@ -358,16 +363,17 @@ def read_tables(
         raise ValueError(
             f"max_children says nothing of {missing!r}: how many of its rows may lead to one row?"
         )
-    for named, own in (("starts", starts), ("counts", counts)):
-        if unknown := [name for name in own if name not in children]:
-            raise ValueError(f"{named} names {unknown!r}, which lead to no table.")
+    by_link: dict[str, Any] = {}
+    for said, word in (("starts", "start"), ("counts", "count"), ("numbers", "numbered")):
+        by_link[word] = found = named.get(said) or {}
+        if unknown := [name for name in found if name not in children]:
+            raise ValueError(f"{said} names {unknown!r}, which lead to no table.")
     orders = {name: metadata["tables"].get(name, {}).get("sequence_index") for name in children}
     return columns, [
         Link(
             *(parent, child, key, most[child], own),
             order=orders[child],
-            start=starts.get(child),
-            count=counts.get(child),
+            **{word: own.get(child) for word, own in by_link.items()},
         )
         for parent, child, key, own in links
     ]

@@ -15,7 +15,7 @@ import numpy as np
 from sdv_privpgd.base.arguments import check_known
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.cutting import USUAL_BINS, column_of
-from sdv_privpgd.columns.facts import CategoryFacts, NumberFacts
+from sdv_privpgd.columns.facts import CategoryFacts, ColumnFacts, DateFacts, NumberFacts
 from sdv_privpgd.columns.units import IN_A_SECOND
 
 _ORDERED = ("numerical", "datetime")
@@ -87,12 +87,12 @@ class Visits:
             )
 
     def columns_of(
-        self, own: Mapping[str, Column], num_bins: int = USUAL_BINS
+        self, own: Mapping[str, Column], num_bins: int = USUAL_BINS, unit: str | None = None
     ) -> tuple[Column, ...]:
         """The added columns that the columns of these names have; some may be unknown yet.
 
         What the row before had has the codes of the column itself, and missing. How long ago it
-        was has cells that grow with the time, by a public rule.
+        was has cells that grow with the time, by a public rule: in times of this ``unit``.
         """
         found = {
             self.before(name): replace(own[name], name=self.before(name), **_NEVER_WRITTEN)
@@ -100,7 +100,7 @@ class Visits:
             if name in own
         }
         if self.by in own:
-            facts = time_facts(own[self.by], num_bins)
+            facts = time_facts(own[self.by], num_bins, unit)
             found[self.since] = column_of(self.since, facts, num_bins)
         numbers = CategoryFacts(
             values=tuple(range(1, self.most + 1)), is_ordered=True, nullable=False
@@ -126,6 +126,11 @@ def read_by(clock: Column, name: str, written: Any) -> Column:
     return replace(clock, name=name, **kept)
 
 
+def as_read(facts: ColumnFacts) -> ColumnFacts:
+    """What is known of a clock as its private cells are read, whatever was found of its unit."""
+    return replace(facts, whole=None) if isinstance(facts, DateFacts) else facts
+
+
 def steps(clock: Column) -> int:
     """How many ticks of a column of dates or numbers are one step of how long ago a row was.
 
@@ -148,8 +153,12 @@ def time_after(clock: Column, before: np.ndarray, since: np.ndarray) -> np.ndarr
     return np.clip(before + since * steps(clock), *clock.cells.ends)
 
 
-def time_facts(clock: Column, num_bins: int = USUAL_BINS) -> NumberFacts:
-    """The facts on the time since the row before: cells whose width grows with it."""
+def time_facts(clock: Column, num_bins: int = USUAL_BINS, unit: str | None = None) -> NumberFacts:
+    """The facts on the time since the row before: cells whose width grows with it.
+
+    It is counted in steps of a ``unit``, that of the clock by default. Of a clock that was found to
+    be whole in a coarser one it has multiples.
+    """
     low, high = clock.cells.ends
     if clock.unit is None and clock.decimal_places is None and clock.increment is None:
         longest = max(high - low, np.finfo(float).tiny)
@@ -158,12 +167,16 @@ def time_facts(clock: Column, num_bins: int = USUAL_BINS) -> NumberFacts:
     longest = max((int(high) - int(low)) // steps(clock), 1)
     grown = np.geomspace(1, longest, max(num_bins - 1, 1)).round()
     ticks = sorted({min(int(each), longest) for each in grown} if num_bins > 1 else set())
+    places, increment, step = clock.decimal_places, clock.increment, clock.tick
     if clock.unit is not None:
-        return NumberFacts(low=0, high=longest, decimal_places=0, cuts=tuple(ticks))
-    places = clock.decimal_places
-    unit = Fraction(1) if clock.increment is not None else clock.tick
-    numbers = [each * (clock.increment or 1) * unit for each in (*ticks, longest)]
-    *cuts, end = [int(n) if n.denominator == 1 else float(n) for n in map(Fraction, numbers)]
+        one, other = (
+            np.timedelta64(1, "s" if each in IN_A_SECOND else each)  # pyright: ignore
+            for each in (clock.unit, unit or clock.unit)
+        )
+        places, step = 0, Fraction(int(one // other))
+        increment = int(step) if step > 1 else None
+    numbers = [each * step for each in (*ticks, longest)]
+    *cuts, end = [int(n) if n.denominator == 1 else float(n) for n in numbers]
     return NumberFacts(
-        low=0, high=end, decimal_places=places, increment=clock.increment, cuts=tuple(cuts)
+        low=0, high=end, decimal_places=places, increment=increment, cuts=tuple(cuts)
     )

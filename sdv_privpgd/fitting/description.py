@@ -26,7 +26,7 @@ from sdv_privpgd.columns.naming import on_repeated_ids, repeated_ids
 from sdv_privpgd.columns.parsing import checked, read_table
 from sdv_privpgd.columns.scalars import LARGEST_WHOLE
 from sdv_privpgd.columns.schema import PublicDomainError, Schema
-from sdv_privpgd.columns.visits import Ordered, Visits
+from sdv_privpgd.columns.visits import Ordered, Visits, as_read, since, time_facts
 from sdv_privpgd.columns.vocabulary import words_of
 from sdv_privpgd.constraints.kinds import Constraints, Limits
 from sdv_privpgd.constraints.rules import visit_rules
@@ -66,7 +66,7 @@ class Description(FieldsAlone):
         linked: Columns that links add to the rows.
         questions: Those that get a part of the budget. Codes begin where their conditions do.
         counted_by: The column of how many rows a family has, where each counts as a part of one.
-        clocks: Columns in whose unit the times between rows are counted, so that it is not found.
+        clocks: Columns by which links have rows in order, or from which on they are.
     """
 
     columns: Mapping[str, Mapping]
@@ -178,7 +178,7 @@ class Description(FieldsAlone):
         if self.visits is None:
             return None
         by = self.visits.by
-        return self.visits, column_of(by, self.stated[by], self.most_bins)
+        return self.visits, column_of(by, as_read(self.stated[by]), self.most_bins)
 
     @property
     def repeated_ids(self) -> tuple[str, ...]:
@@ -251,15 +251,7 @@ class Description(FieldsAlone):
     @cached_property
     def lacking(self) -> dict[str, ColumnFacts]:
         """What is known of each column that it would help to look into."""
-        known = {  # what is known of a clock's unit is not looked for
-            name: replace(facts, whole=facts.unit)
-            if name in self.orders
-            and isinstance(facts, DateFacts)
-            and (facts.datetime_format or not facts.lacks_domain)
-            else facts
-            for name, facts in self.stated.items()
-        }
-        return worth_a_look(known, self.most_bins)
+        return worth_a_look(self.stated, self.most_bins)
 
     @cached_property
     def pairs(self) -> list[OrderedPair]:
@@ -287,7 +279,15 @@ class Description(FieldsAlone):
 
     def _and_found(self, known: Mapping[str, ColumnFacts]) -> dict[str, ColumnFacts]:
         found = self._found
-        return {n: each.and_found(found[n]) if n in found else each for n, each in known.items()}
+        all_known = {
+            name: each.and_found(found[name]) if name in found else each
+            for name, each in known.items()
+        }
+        for by in self.clocks:  # a clock of whole days has whole days between rows
+            facts = all_known.get(by)
+            if since(by) in known and isinstance(facts, DateFacts):
+                all_known[since(by)] = time_facts(column_of(by, facts), unit=facts.finest)
+        return all_known
 
     @property
     def words(self) -> dict[str, dict]:
@@ -378,7 +378,9 @@ class Description(FieldsAlone):
         """The schema with the columns that say what came before."""
         if self.visits is None:
             return schema
-        return Schema((*schema.columns, *self.visits.columns_of(schema.named, self.most_bins)))
+        unit = getattr(self.stated[self.visits.by], "finest", None)
+        added = self.visits.columns_of(schema.named, self.most_bins, unit)
+        return Schema((*schema.columns, *added))
 
     def _with_borders(self, schema: Schema) -> Schema:
         return Schema(tuple(with_borders(each, self.questions) for each in schema.columns))

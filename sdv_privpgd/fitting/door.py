@@ -330,7 +330,7 @@ def seen(
     """Returns the same with what a table's dtypes and public number of rows say, and a prior."""
     rows = table.known_rows(settings.adjacency)
     settings, description = settings.for_rows(rows), description.of_dtypes(table.dtypes)
-    return settings, leaning(settings, description, prior, rows)
+    return settings, leaning(settings, description, prior, rows, table.dtypes)
 
 
 def running_fit(

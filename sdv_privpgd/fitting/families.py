@@ -42,6 +42,7 @@ class FittedTables(SavedModel):
         columns: The columns of each table, as rows have them.
         siblings: How children of one parent go together, of tables of which it was asked.
         answers: The noisy answers on that.
+        numbers: By table what its rows are numbered from, of each parent, if they are.
         ledger: What was spent on all tables.
         warnings: What is worth a look before the rows are used, a sentence each.
         date: When they were fitted.
@@ -65,6 +66,7 @@ class FittedTables(SavedModel):
     columns: Mapping[str, Sequence[str]]
     siblings: Mapping[str, Siblings]
     answers: Mapping[str, Sequence[Measurement]]
+    numbers: Mapping[str, int]
     ledger: PrivacyLedger
     warnings: tuple[str, ...]
     date: str
@@ -223,6 +225,9 @@ class FittedTables(SavedModel):
                 seed = hash((self.seed, place, number)) & 0xFFFFFFFF
                 above = made[link.parent], family[link.parent]
                 made[name], family[name] = self._children(link, *above, seed)
+                if link.numbered is not None:
+                    rank = made[name].groupby(link.key).cumcount() + self.numbers[name]
+                    made[name][link.numbered] = fitted.keys.written(link.numbered, rank.tolist())
             for each in self.tree.below(name):
                 if each.count is not None:
                     own = made[name]

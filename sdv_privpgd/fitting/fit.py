@@ -17,7 +17,7 @@ import numpy as np
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.columns.cutting import USUAL_BINS
-from sdv_privpgd.columns.facts import ColumnFacts, DateFacts, NumberFacts
+from sdv_privpgd.columns.facts import ColumnFacts, DateFacts, NumberFacts, WeightFacts
 from sdv_privpgd.columns.mismatch import on_ends
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.columns.visits import Visits, since
@@ -212,12 +212,18 @@ class Fit:
 
     def ask_first(self, table: PrivateTable, *, stops_at: Collection[str] = ()) -> None:
         """Asks how many cells of each column are not as declared. It raises as ``discover``."""
-        known = self.description.given
+        known, weights = self.description.given, self.settings.people.weights
         declared = {n: each for n, each in self.description.facts.items() if n not in known}
+        if weights is not None:
+            name, low, high = weights
+            declared[name] = WeightFacts(low=low, high=high)
+            stops_at = {*stops_at, name} if stops_at else ()
         public = self.description.public
         of_prior = () if public is None else public.declares
         inquiry = self._inquiry(table)
-        self.doubts = ask_first(inquiry, declared, stops_at=stops_at, of_prior=of_prior)
+        self.doubts, self._outside = ask_first(
+            inquiry, declared, stops_at=stops_at, of_prior=of_prior
+        )
 
     def _inquiry(self, table: PrivateTable, progress: Progress = silent) -> Inquiry:
         known = self.transcript
@@ -229,7 +235,7 @@ class Fit:
         It asks how many rows are in each of the cells that the public rows suggest. A column whose
         rows surely lie elsewhere is looked into and fitted as if there were no prior, and so are
         all if the others are far together. One of which the public rows are too few to tell where
-        rows lie is only looked into.
+        rows lie, or beyond whose range many rows are, is only looked into.
         """
         description, public = self.description, self.description.public
         if public is None or not public.replaced:
@@ -243,7 +249,8 @@ class Fit:
         number = effective_rows(public.weights)
         found = Compared.of(public.shares(schema), number, answers, total)
         wrong, vague = ({*compress(own, each)} for each in (found.is_wrong, found.is_rough))
-        stated = {name: public.replaced[name] for name in own if name in wrong | vague}
+        looked = wrong | vague | self._outside
+        stated = {name: public.replaced[name] for name in own if name in looked}
         self.description = replace(
             description,
             facts={**description.facts, **stated},

@@ -228,6 +228,7 @@ class RunningTables:
             columns={name: self.told.output(name) for name in names},
             siblings={name: siblings for name, (_, siblings) in pairs.items()},
             answers={name: answers for name, (answers, _) in pairs.items()},
+            numbers=self.told.first_numbers,
             ledger=self.ledger,
             warnings=by_table({name: fitted[name].warnings for name in names}),
             date=date.today().isoformat(),
@@ -238,8 +239,9 @@ class RunningTables:
         self, table: str, known: Mapping[str, Mapping] | None = None
     ) -> tuple[Settings, Description]:
         settings, description = self.told.asked(table, known)
-        description = description.of_dtypes(self.private[table].dtypes)
-        return settings, leaning(settings, description, self.public.get(table), None)
+        dtypes = self.private[table].dtypes
+        description = description.of_dtypes(dtypes)
+        return settings, leaning(settings, description, self.public.get(table), None, dtypes)
 
     def _begun(self, table: str) -> Fit:
         """What the first question about a table has found: no table is fitted if one stops."""

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sdv_privpgd.base.words import listed, share
-from sdv_privpgd.columns.facts import ColumnFacts, DateFacts
+from sdv_privpgd.columns.facts import ColumnFacts, DateFacts, WeightFacts
 from sdv_privpgd.columns.readings import Readable, attribute_of
 from sdv_privpgd.columns.schema import PublicDomainError
 from sdv_privpgd.columns.values import LOOKS
@@ -101,11 +101,12 @@ def ask_first(
     *,
     stops_at: Collection[str] = (),
     of_prior: Collection[str] = (),
-) -> dict[str, str]:
+) -> tuple[dict[str, str], set[str]]:
     """Asks how many cells of each column are no declared values, or outside a declared range.
 
     Returns what is to be said of columns whose rows have values in the place of such cells, as they
-    are declared never to be missing. The transcript gets the answers, or has them. Ranges and
+    are declared never to be missing; and columns of which many rows surely lie outside the range,
+    for which it does not stop. The transcript gets the answers, or has them. Ranges and
     categories that are ``of_prior`` are called so. Privacy: ``part_for_first`` of the budget.
 
     Raises:
@@ -117,7 +118,7 @@ def ask_first(
     """
     readings = [Readable(name=name, facts=facts) for name, facts in declared.items()]
     if not readings:
-        return {}
+        return {}, set()
     asker, rows, ledger = inquiry.at_first(readings), inquiry.rows, inquiry.books.ledger
     part = part_for_first(ledger, declared, rows)
     if not CountQuery().l2_sensitivity_squared(ledger.adjacency):
@@ -125,18 +126,23 @@ def ask_first(
         asker.measure([CountQuery()], part, what="number of rows")
     names = [attribute_of("read", name) for name in declared]
     answers = list(asker.tables(names, part, UNREAD).values())
-    total = max(
-        float(np.mean([each.answer.sum() for each in answers])) if rows is None else rows, 1
-    )
+    counted = np.array([float(each.answer.sum()) for each in answers])
+    of_weights = np.array([isinstance(each, WeightFacts) for each in declared.values()])
     kinds: dict[str, list[str]] = {}
     doubts: dict[str, str] = {}
-    for (name, facts), answer in zip(declared.items(), answers, strict=True):
+    outside: set[str] = set()
+    for (name, facts), answer, weighs in zip(declared.items(), answers, of_weights, strict=True):
+        # Weights are counted by rows, and all else by what rows count as.
+        total = max(counted[of_weights == weighs].mean() if rows is None else rows, 1)
         error = _DEVIATIONS * answer.stddev / total
         seen = _Seen(facts, answer.answer[1:] / total, error, name in of_prior)
         if name in stops_at and (why := seen.misfit()) is not None:
             text, part = why
             kinds.setdefault(text, []).append(f"{name!r} ({share(part)})")
-        elif (part := seen.replaced) > 0:
+            continue
+        if seen.many_outside:
+            outside.add(name)
+        if (part := seen.replaced) > 0:
             doubts[name] = (
                 f"About {share(part)} of the cells of {name!r} are missing or no declared values, "
                 f"and rows have declared ones instead. They may be {facts.unread}"
@@ -145,7 +151,7 @@ def ask_first(
         said = [text.replace("{}", listed(names), 1) for text, names in kinds.items()]
         said += [_ON_LOOKS] if kinds.keys() & _OF_LOOKS.values() else []
         raise stopped("its first question", said, inquiry.books.ledger)
-    return doubts
+    return doubts, outside
 
 
 def part_for_first(ledger: PrivacyLedger, names: Collection[str], num_rows: int | None) -> Fraction:
@@ -270,6 +276,12 @@ class _Seen(NamedTuple):
         unread, kept = float(self.parts[:2].sum()), getattr(self.facts, "other", None) is not None
         is_sure = unread > max(math.sqrt(2) * self.error * SURE / _DEVIATIONS, SOME)
         return unread if is_sure and self.facts.nullable is False and not kept else 0.0
+
+    @property
+    def many_outside(self) -> bool:
+        """Whether many rows surely lie outside the range."""
+        part, error = float(self.parts[2:4].sum()), math.sqrt(2) * self.error * SURE / _DEVIATIONS
+        return part - error > MANY
 
     def _are_nearly_all(self, part: float, times: float = 1.0) -> bool:
         """Whether they may be nearly all rows, and surely are most of them."""

@@ -18,7 +18,7 @@ from sdv_privpgd.columns.facts import without_domain
 from sdv_privpgd.columns.keys import keys_of, on_patterns
 from sdv_privpgd.columns.links import Link, Tree, tree_of
 from sdv_privpgd.columns.naming import on_names
-from sdv_privpgd.columns.visits import read_by, time_facts
+from sdv_privpgd.columns.visits import as_read, read_by, time_facts
 from sdv_privpgd.columns.vocabulary import MODELLED, misplaced, words_of
 from sdv_privpgd.constraints.kinds import Constraint, Constraints
 from sdv_privpgd.discovery.first_look import reserved_delta
@@ -162,12 +162,7 @@ def check(settings: Settings, description: Description) -> None:
         )
     weights = settings.people.weight_column
     declared = None if weights is None else description.facts.get(weights)
-    if declared is not None and getattr(declared, "number_format", "") is not None:
-        raise ValueError(
-            f"weight_column={weights!r} is declared, and not as plain numbers: weights are read as "
-            "numbers. Declare it as Numerical(...) without a number_format, or leave it out of the "
-            "columns, so that it is not modelled."
-        )
+    require_plain_weights(weights, declared and getattr(declared, "number_format", ""))
     if description.questions:
         known = description.declared_schema.named
         require_questions(description.questions, description.measured, known)
@@ -177,6 +172,16 @@ def check(settings: Settings, description: Description) -> None:
                 "questions."
             )
     check_known("target", getattr(settings.method, "importance", ()), names)
+
+
+def require_plain_weights(name: str | None, declared: Any) -> None:
+    """Raises ``ValueError`` if weights are known to be written otherwise than they are read."""
+    if declared is not None:
+        raise ValueError(
+            f"weight_column={name!r} is known, and not as plain numbers such as 1234.5, as which "
+            "weights are read: convert it, name the sign before decimals of a CSV file with "
+            "CsvFiles(decimal=...), or take back what is declared of it."
+        )
 
 
 def on_undeclared(settings: Settings, description: Description) -> list[str]:
@@ -307,7 +312,9 @@ class Asked:
             if link is not None:
                 declared.pop(link.key, None)
                 _require_order(link, declared, columns[link.parent])
-                _require_count(link, columns[link.parent], constraints.get(link.parent, ()))
+                _require_whole("count", link.count, link.parent, columns[link.parent])
+                _require_whole("numbered", link.numbered, link.child, declared)
+                _require_free(link, constraints.get(link.parent, ()))
             own[table] = declared if key is None else {key: Key(), **declared}
         return cls(own, tree, epsilon, delta, told, constraints, questions)
 
@@ -329,9 +336,9 @@ class Asked:
         added = *known, *self._time(table), *self.tree.numbers(table)
         size = self.tree.size(table)
         counted_by = () if size is None or not self._asks(table) else (size,)
-        clocks = [link.start for link in self.tree.below(table)]
-        if (link := self.tree.above(table)) is not None:
-            clocks += [link.order, None if link.start is None else link.above(link.start)]
+        clocks: list[str] = []
+        if (link := self.tree.above(table)) is not None and link.order is not None:
+            clocks = [link.order, *([] if link.start is None else [link.above(link.start)])]
         description = replace(
             description, given=known, linked=added, counted_by=counted_by, clocks=clocks
         )
@@ -346,6 +353,8 @@ class Asked:
         if parents is None:
             parents = {} if link is None else self.carried(link.parent)
         columns = {**self.columns[table], **tree.numbers(table)}
+        if link is not None and link.numbered is not None:
+            columns[link.numbered] = Key()
         if self._asks(table):
             columns |= {**tree.joined(table, parents), **self._time(table)}
         elif link is not None:
@@ -363,7 +372,10 @@ class Asked:
 
     def modelled(self, table: str) -> dict[str, Mapping]:
         """What is declared of the modelled columns of a table itself."""
-        return {n: facts for n, facts in self.columns[table].items() if _sdtype(facts) != "id"}
+        link = self.tree.above(table)
+        made = None if link is None else link.numbered
+        own = self.columns[table].items()
+        return {name: facts for name, facts in own if name != made and _sdtype(facts) != "id"}
 
     def _time(self, table: str) -> dict[str, Mapping]:
         """What is declared of how long ago the row before was, of a table in order."""
@@ -375,9 +387,10 @@ class Asked:
     def clocks(self, table: str) -> tuple[Column, ...]:
         """The column by which a table is in order, if it is, and the parent's where that begins."""
         link = self.tree.above(table)
-        if link is None or link.order is None:
+        by = None if link is None else link.order or link.numbered
+        if link is None or by is None:
             return ()
-        clock = column_of(link.order, self.alone(table).stated[link.order])
+        clock = column_of(by, as_read(self.alone(table).stated[by]))
         if link.start is None:
             return (clock,)
         return clock, read_by(clock, link.start, self.alone(link.parent).facts[link.start])
@@ -517,6 +530,12 @@ class Asked:
         clocks = {name: self.clocks(name) for name in names}
         return PrivateTable.together(private, self.tree, read, self.siblings, self.most, clocks)
 
+    @property
+    def first_numbers(self) -> dict[str, int]:
+        """What the rows of tables are numbered from, of those that are."""
+        numbered = {each.child: each.numbered for each in self.tree.links if each.numbered}
+        return {table: int(self.columns[table][n]["range_min"]) for table, n in numbered.items()}
+
     def let_pass(self, table: str, names: Collection[str]) -> tuple[str, ...]:
         """The columns for which the fit of a table does not stop: what links add, and these.
 
@@ -555,21 +574,24 @@ def _require_order(
         )
 
 
-def _require_count(
-    link: Link, parents: Mapping[str, Mapping], constraints: Sequence[Constraint]
-) -> None:
+def _require_whole(said: str, name: str | None, table: str, columns: Mapping[str, Mapping]) -> None:
     """Raises ``ValueError`` unless a column can be made of the number of children."""
-    if link.count is None:
-        return
-    facts = parents.get(link.count, {})
-    if (_sdtype(facts), facts.get("decimal_places")) != ("numerical", 0) or None in map(
-        facts.get, ("range_min", "range_max")
+    facts = columns.get(str(name), {})
+    if name is not None and (
+        (_sdtype(facts), facts.get("decimal_places")) != ("numerical", 0)
+        or None in map(facts.get, ("range_min", "range_max"))
     ):
         raise ValueError(
-            f"Link.count names {link.count!r}, which must be a column of whole numbers of "
-            f"{link.parent!r} with a declared range, such as Numerical(0, 20, decimal_places=0)."
+            f"Link.{said} names {name!r}, which must be a column of whole numbers of "
+            f"{table!r} with a declared range, such as Numerical(0, 20, decimal_places=0)."
         )
-    if any(not each.columns or link.count in each.columns for each in constraints):
+
+
+def _require_free(link: Link, constraints: Sequence[Constraint]) -> None:
+    """Raises ``ValueError`` for constraints about the number of children."""
+    if link.count is not None and any(
+        not each.columns or link.count in each.columns for each in constraints
+    ):
         raise ValueError(
             f"Link.count names {link.count!r}, which follows from the number of rows: a "
             f"constraint of {link.parent!r} cannot be about it."

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, cast
 
 import numpy as np
@@ -16,6 +17,7 @@ from sdv_privpgd.columns.links import Tree
 from sdv_privpgd.columns.readings import Readable
 from sdv_privpgd.columns.recoding import Recoding, recoded
 from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.columns.units import zone_of
 from sdv_privpgd.constraints.kinds import Constraints
 from sdv_privpgd.estimate.prior import MOST_ROWS, PublicRows
 from sdv_privpgd.fitting.description import Description
@@ -56,7 +58,8 @@ class Prior:
     same_people: bool = False
 
     def __post_init__(self) -> None:
-        check_positive("weight", self.weight if np.isscalar(self.weight) else np.min(self.weight))
+        for end in (np.min, np.max):
+            check_positive("weight", self.weight if np.isscalar(self.weight) else end(self.weight))
 
     def __repr__(self) -> str:
         if not isinstance(self.rows, pd.DataFrame):
@@ -108,6 +111,13 @@ def _read_text(path: str | Path) -> pd.DataFrame:
     return read.assign(
         **{name: written[name].where(written[name].str.strip() != "") for name in texts}
     )
+
+
+_DRAWN = 0.1
+"""What a row counts beside others that has no value where private rows have one, and gets that of
+another row. Pairs with a column of which a third or 0.7 of public rows have none were 38 % nearer
+at epsilon 0.2 than with the first cell in its place, and 3 and 7 % at 1 (12 fits each); with 0.3
+they were up to a fourth further off than with 0.1, and with 0.01 as near."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -191,16 +201,28 @@ class PublicTable:
         }
 
     def codes(self, schema: Schema) -> PublicRows:
-        """Returns the rows as codes of a schema. What they lack, or is doubted, is ``lacking``."""
+        """Returns the rows as codes of a schema. What they lack, or is doubted, is ``lacking``.
+
+        Of columns in which none may be missing, others' cells are drawn for what is.
+        """
         columns = self.columns(schema)
         lacking = {name for name in columns if name not in self.frame or name in self.doubted}
         lacking |= {
             each.name for each in schema.differences if {each.low.name, each.high.name} & lacking
         }
+        held = lambda column: replace(column, nullable=True)
+        differences = tuple(replace(each, column=held(each.column)) for each in schema.differences)
+        read = Schema(tuple(map(held, schema.columns)), differences)
+        codes, weights = np.array(PrivateTable(columns).codes(read)), 1.0 * self.weights
+        rng = np.random.default_rng(0)
+        for own, column in zip(codes.T, schema.attributes, strict=True):
+            is_held = (own < column.num_values) | column.nullable
+            own[~is_held] = rng.choice(own[is_held] if is_held.any() else 1, (~is_held).sum())
+            weights[~is_held] *= _DRAWN
         return PublicRows(
             domain=schema.domain(),
-            codes=PrivateTable(columns).codes(schema),
-            weights=self.weights,
+            codes=codes,
+            weights=weights / weights.max(),
             lacking=frozenset(lacking),
         )
 
@@ -227,12 +249,16 @@ def of_families(prior: Any, tree: Tree, fit: Callable[[Mapping], Any]) -> dict[s
 
 
 def leaning(
-    settings: Settings, description: Description, prior: Any, num_rows: int | None
+    settings: Settings,
+    description: Description,
+    prior: Any,
+    num_rows: int | None,
+    dtypes: Mapping[str, Any] = MappingProxyType({}),
 ) -> Description:
     """Returns the description of a table whose fit leans on public rows, if there is a prior.
 
     What nobody declared of their columns is found in them, and so is where in a range rows lie:
-    nothing is spent on that. ``num_rows`` are those of the table, where they are public.
+    nothing is spent on that. ``num_rows`` and ``dtypes`` are those of the table, where public.
     Where text is to be read, public rows are written as text, and their truths as the table's are.
     Columns of them of which no cell can be read are left out, and it is said.
 
@@ -260,7 +286,13 @@ def leaning(
         if isinstance(each, TruthFacts) and each.values
         if pd.api.types.is_bool_dtype(frame[name])
     }
-    public = replace(public, frame=as_text(frame.assign(**truths), text))
+    # Dates of a table without a time zone are read on clocks, and so are public ones that have one.
+    naive = {
+        name: frame[name].astype(pd.DatetimeTZDtype("ns", zone)).dt.tz_localize(None)
+        for name, own in frame.dtypes.items()
+        if (zone := zone_of(own)) is not None and name in dtypes and zone_of(dtypes[name]) is None
+    }
+    public = replace(public, frame=as_text(frame.assign(**truths, **naive), text))
     words = {name: description.words[name] for name in facts}
     table, errors = PrivateTable.opened(public.frame, words, facts)
     if errors:
@@ -271,6 +303,7 @@ def leaning(
     names = list(public.frame)
     own = replace(
         description,
+        dtypes={},  # those of public rows are no facts
         columns={name: description.columns[name] for name in names},
         facts={name: description.facts[name] for name in names},
         keys=(),
@@ -287,7 +320,7 @@ def leaning(
         people=People(),
         discovery_share=0.5,
     )
-    look = Fit(clear, own.of_dtypes(table.dtypes))
+    look = Fit(clear, own.dated(table.dtypes))
     look.discover(table)
     found = {
         name: facts

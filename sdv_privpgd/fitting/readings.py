@@ -221,7 +221,10 @@ class _Rows:
             return self.questions.sums([self.times(each, self.numbers) for each in products])
 
         noise = grid_noise(self.questions.release.ledger)
-        return enclosed(asked, of_rows, of_numbers, sums, noise)
+        found = enclosed(asked, of_rows, of_numbers, sums, noise)
+        if found[1] == MODEL and self.questions.model is None:
+            return replace(self, questions=self.questions.of_model).statistic(asked)
+        return found
 
     def _ratio_or_total(
         self,

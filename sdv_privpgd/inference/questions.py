@@ -1,7 +1,7 @@
 """Questions of users: checked, put in words, answered from noisy tables or a model. Public."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from typing import Any, NamedTuple
 
@@ -294,8 +294,7 @@ class Questions:
             return self._table(asked)
         if what == "quantile":
             return self._quantile(asked)
-        ask = partial(self._of_rows, asked), partial(self._with_numbers, asked), self.sums
-        statistic, basis, notes = enclosed(asked, *ask, grid_noise(self.release.ledger))
+        statistic, basis, notes = self.statistic(asked)
         is_known, ends = basis == TABLES, self._open(asked)
         told, middle, units = statistic, middle_of(statistic), 1.0
         if what in ("count", "sum") and self._units is not None:
@@ -320,6 +319,18 @@ class Questions:
             ),
             unit={"count": self._counted, "share": "share"}.get(what, ""),
         )
+
+    def statistic(self, asked: Asked) -> tuple[Any, str, Sequence[str]]:
+        """What is asked, what it rests on, and why it is enclosed, where it is."""
+        ask = partial(self._of_rows, asked), partial(self._with_numbers, asked), self.sums
+        found = enclosed(asked, *ask, grid_noise(self.release.ledger))
+        is_open = found[1] == MODEL and self.model is None
+        return self.of_model.statistic(asked) if is_open else found
+
+    @property
+    def of_model(self) -> "Questions":
+        """The same questions to the model, also of what the tables determine."""
+        return replace(self, model=self.release.model)
 
     @property
     def _counted(self) -> str:
@@ -546,14 +557,15 @@ def enclosed(
 
     That of rows does if a condition cuts cells, that of a number for each code if much lies, or may
     lie, in a few wide ones. Where rows lie in codes was found from fine cells with so much noise.
+    The basis is the model's where the tables leave one of the three open.
     """
     if not asked.columns:
         middle, basis = of_rows(asked.rows, asked.base)
         if not asked.is_cut:
             return middle, basis, ()
         (fewest, least_base), (most, most_base) = asked.least, asked.most
-        lowest, highest = of_rows(fewest, most_base)[0], of_rows(most, least_base)[0]
-        return Enclosed(middle, lowest, highest), basis, ()
+        ends = of_rows(fewest, most_base), of_rows(most, least_base)
+        return *_together((middle, basis), *ends), ()
     (column,) = asked.columns
     values = code_values(column)
     middle, basis = of_numbers(values.means)
@@ -566,7 +578,12 @@ def enclosed(
         return middle, basis, ()
     ends = (np.where(unknown, end, values.means) for end in (values.lows, values.highs))
     why = _WIDE if heavy.any() else _FAR
-    return Enclosed(middle, *(of_numbers(end)[0] for end in ends)), basis, (why,)
+    return *_together((middle, basis), *map(of_numbers, ends)), (why,)
+
+
+def _together(*found: tuple[Estimated, str]) -> tuple[Enclosed, str]:
+    estimates, bases = zip(*found, strict=True)
+    return Enclosed(*estimates), MODEL if MODEL in bases else TABLES
 
 
 def weighed(rows: Product, column: Column, values: np.ndarray) -> dict[str, np.ndarray]:

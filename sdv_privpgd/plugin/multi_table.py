@@ -67,6 +67,7 @@ class PrivPGDMultiTableSynthesizer(BaseMultiTableSynthesizer):
             declared range, puts those in order.
         starts: By table in order, the column of its parent at which that order begins.
         counts: By table, the column of its parent that says how many of its rows there are.
+        numbers: By table, its column that numbers the rows of one parent, as ``Link.numbered``.
         public_domain: By table what is public of columns, as ``PrivPGDSynthesizer`` takes it.
         public_metadata: Whether the ranges in the metadata are public knowledge.
         public_tables: Tables that are public, such as one of districts: they come back as they are,
@@ -108,6 +109,7 @@ class PrivPGDMultiTableSynthesizer(BaseMultiTableSynthesizer):
         max_children: int | Mapping[str, int],
         starts: Mapping[str, str] | None = None,
         counts: Mapping[str, str] | None = None,
+        numbers: Mapping[str, str] | None = None,
         public_domain: Mapping[str, Mapping[str, Mapping]] | None = None,
         public_metadata: bool = False,
         public_tables: Mapping[str, pd.DataFrame] | None = None,
@@ -119,7 +121,7 @@ class PrivPGDMultiTableSynthesizer(BaseMultiTableSynthesizer):
         locales: Sequence[str] | str | None = None,
     ) -> None:
         self.epsilon, self.delta, self.max_children = epsilon, delta, deepcopy(max_children)
-        self.starts, self.counts = deepcopy(starts), deepcopy(counts)
+        self.starts, self.counts, self.numbers = map(deepcopy, (starts, counts, numbers))
         self.public_domain = deepcopy(public_domain)
         self.public_metadata = public_metadata
         self.public_tables = deepcopy(public_tables)
@@ -388,9 +390,8 @@ class PrivPGDMultiTableSynthesizer(BaseMultiTableSynthesizer):
                 {"tables": tables, "relationships": kept},
                 declared,
                 self.max_children,
-                self.starts or {},
-                counts=self.counts or {},
                 keep=True,
+                **{name: getattr(self, name) for name in ("starts", "counts", "numbers")},
             )
         except ValueError as error:
             raise SynthesizerInputError(str(error)) from None

@@ -153,9 +153,10 @@ class KeyStream:
                         "reset_sampling."
                     )
             self.taken, self._left = self.taken + num_rows, left
-        return {name: self._written(name, keys) for name, keys in found.items()}
+        return {name: self.written(name, keys) for name, keys in found.items()}
 
-    def _written(self, name: str, keys: list[Any]) -> pd.Series:
+    def written(self, name: str, keys: list[Any]) -> pd.Series:
+        """Keys in the column's dtype, whole numbers as text where that says nothing of numbers."""
         dtype = self.dtypes.get(name)
         if self.patterns[name] is None and not (dtype is None or is_whole(dtype)):
             keys = list(map(str, keys))

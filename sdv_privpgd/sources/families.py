@@ -110,12 +110,12 @@ class Families:
         if link is not None:
             place[stays] = 1 + rank_of(parent[stays], rank[stays])
         plan = _Plan(keys, codes, single, np.asarray(parent), family, stays, place)
-        if link is not None and clock is not None:
+        if link is not None and link.since is not None and clock is not None:
             began = None
             for start in starts:
                 batches = self.sources[link.parent].batches([start.name])
                 began = _joined([_times(start, batch) for batch in batches])
-            plan.numbers[str(link.since)] = _since(plan, clock, _joined(times), began)
+            plan.numbers[link.since] = _since(plan, clock, _joined(times), began)
         return plan
 
     def _numbers(

@@ -190,6 +190,26 @@ def test_as_many_rows_lead_to_one_as_it_may_say():
     assert (held.to_numpy() == rows["homes"]["size"]).all()
 
 
+def test_rows_are_numbered_and_read_in_the_order_of_their_numbers():
+    rng = np.random.default_rng(0)
+    bills = pd.DataFrame({"bill": rng.permutation(600)})
+    lines = pd.DataFrame({"bill": np.repeat(bills["bill"].to_numpy(), rng.integers(1, 4, 600))})
+    lines["number"] = lines.groupby("bill").cumcount()
+    lines["is_first"] = lines["number"] == 0
+    own, columns = {"bills": bills, "lines": lines.sample(frac=1)}, {"bills": {}, "lines": {
+        "is_first": Boolean(), "number": Numerical(0, 9, decimal_places=0)}}  # fmt: skip
+    link = Link("bills", "lines", "bill", 3, order="number", numbered="number")
+    made = fit_tables(own, columns, link, 5.0, 1e-6)
+    rows = made.sample(300)["lines"]
+    assert list(rows.columns) == ["bill", "is_first", "number"]
+    assert (rows["number"] == rows.groupby("bill").cumcount()).all()
+    assert rows["number"].dtype == int
+    assert (rows["is_first"] == (rows["number"] == 0)).mean() > 0.95
+    assert not any("number x" in each.what for each in made.ledger.charges)
+    with pytest.raises(ValueError, match="numbered names 'x', which must be a column of whole"):
+        fit_tables(own, columns, replace(link, numbered="x"), 5.0, 1e-6)
+
+
 def test_children_come_in_their_order(tables):
     rng = np.random.default_rng(1)
     people = tables["people"]

@@ -224,16 +224,21 @@ class FieldsAreForTheYoung(cag.ProgrammableConstraint):
 def test_rows_meet_constraints_of_several_tables_and_parents_count_their_rows():
     more = TABLES["homes"]["columns"] | kinds(size="numerical", built="numerical")
     described = {**TABLES, "homes": {**TABLES["homes"], "columns": more}}
+    numbered = TABLES["jobs"]["columns"] | kinds(number="numerical")
+    described["jobs"] = {**TABLES["jobs"], "columns": numbered}
     domain = {**DOMAIN, "homes": {
         "size": {"range_min": 0, "range_max": 9, "decimal_places": 0},
-        "built": {"range_min": 1900, "range_max": 2000, "decimal_places": 0}}}  # fmt: skip
+        "built": {"range_min": 1900, "range_max": 2000, "decimal_places": 0}},
+        "jobs": {**DOMAIN["jobs"], "number": {
+            "range_min": 7, "range_max": 9, "decimal_places": 0}}}  # fmt: skip
     own = tables()
     size = own["homes"]["home"].map(own["people"]["lives"].value_counts()).fillna(0).astype(int)
     own["homes"] = own["homes"].assign(size=size, built=1930)
+    own["jobs"] = own["jobs"].assign(number=7)
     bound = PrivPGDMultiTableSynthesizer(
         metadata(tables=described), 5.0, 1e-6, max_children={"people": 2, "jobs": 1},
         public_domain=domain, public_tables={"towns": TOWNS}, counts={"people": "size"},
-        method="independent",
+        numbers={"jobs": "number"}, method="independent",
     )  # fmt: skip
     above = cag.Inequality("homes.built", "born", table_name="people")
     bound.add_constraints([above, FieldsAreForTheYoung()])
@@ -248,6 +253,7 @@ def test_rows_meet_constraints_of_several_tables_and_parents_count_their_rows():
     ).all()
     assert rows["people"]["lives"].isin(rows["homes"]["home"]).all()
     assert rows["jobs"]["person"].isin(rows["people"]["person"]).all()
+    assert (rows["jobs"]["number"] == 7).all()
     held = rows["homes"]["home"].map(rows["people"]["lives"].value_counts()).fillna(0)
     assert (held.clip(upper=2) == rows["homes"]["size"].clip(upper=2)).mean() > 0.97
     for name, wrong in (
@@ -256,8 +262,9 @@ def test_rows_meet_constraints_of_several_tables_and_parents_count_their_rows():
     ):
         with pytest.raises(ValueError, match="not met by"):
             bound.validate_constraints({**rows, name: wrong})
-    with pytest.raises(SynthesizerInputError, match="counts names"):
-        synthesizer(counts={"towns": "size"}).validate(tables())
+    for said in ("counts", "numbers"):
+        with pytest.raises(SynthesizerInputError, match=f"{said} names"):
+            synthesizer(**{said: {"towns": "size"}}).validate(tables())
     with pytest.raises(ValueError, match="a column of whole numbers"):
         synthesizer(counts={"people": "rents"})
 

@@ -27,6 +27,8 @@ from sdv_privpgd import (
     plan_table,
 )
 from sdv_privpgd.cli.saying import in_options
+from sdv_privpgd.fitting.options import asked
+from sdv_privpgd.fitting.prior import leaning
 from sdv_privpgd.privacy import curator
 
 KINDS = {"ward": "categorical", "age": "numerical", "ill": "boolean", "seen": "datetime"}
@@ -191,6 +193,39 @@ def test_what_is_no_prior_is_refused_before_anything_is_spent(prior, error, word
     with pytest.raises(error, match=words) as caught:
         fit_table(table(200, 0), COLUMNS, epsilon=1.0, prior=prior)
     assert "prior=" not in in_options(caught.value)
+    with pytest.raises(ValueError, match="weight must be a positive number, got"):
+        Prior(table(2, 0), weight=np.array([1, np.inf]))
+
+
+def test_dtypes_of_a_prior_are_no_facts_of_the_table():
+    public = table(2_000, 1).convert_dtypes(dtype_backend="pyarrow")
+    public["seen"] = public["seen"].dt.tz_localize("Europe/Berlin")
+    with same_draws():
+        fitted = fit_table(table(1_000, 0), COLUMNS, epsilon=1.0, prior=public)
+    assert fitted.discovered_domain()["age"]["decimal_places"] == 0
+    seen = fitted.sample(50)["seen"]
+    assert seen.dtype.kind == "M"
+    assert seen.dt.tz is None
+    assert (seen.dt.hour == 0).all()
+
+
+def test_where_none_may_be_missing_values_of_others_are_drawn_for_what_a_prior_lacks():
+    columns = {**COLUMNS, "ward": Categorical(["A", "B", "C"], nullable=False)}
+    public = table(2_000, 1).assign(ward=lambda rows: rows["ward"].where(rows.index % 2 == 0))
+    settings, description = asked(columns, 1.0)
+    rows = leaning(settings, description, public, 500).public_rows
+    wards, is_drawn = rows.codes[:, 0], rows.weights < 1
+    # Two standard errors of 1,000 rows are 0.03.
+    assert np.bincount(wards[is_drawn]) / 1_000 == pytest.approx([0.5, 0.3, 0.2], abs=0.08)
+    assert is_drawn.mean() == 0.5
+
+
+def test_a_column_with_many_rows_beyond_the_range_of_a_prior_is_looked_into():
+    own = table(3_000, 0).assign(age=lambda rows: rows["age"].where(rows["age"] > 50, 20))
+    with same_draws():
+        fitted = fit_table(own, COLUMNS, epsilon=1.0, prior=table(900, 1).assign(age=20))
+    assert "fine grids" in str(fitted.ledger)
+    assert fitted.sample(500)["age"].max() > 60
 
 
 def test_a_prior_of_few_rows_does_not_say_which_categories_there_are():

@@ -21,11 +21,13 @@ from visiting import COLUMNS, ORDER, in_order, transitions, visits
 from sdv_privpgd import (
     Categorical,
     Datetime,
+    Link,
     Measured,
     MSTSynthesizer,
     People,
     combine,
     fit_table,
+    fit_tables,
     measure,
 )
 from sdv_privpgd.columns.parsing import describe
@@ -291,6 +293,21 @@ class TestTimes:
         assert np.allclose(time_after(clock, earlier, steps), now)
         assert (codes < since.num_values).all()
         assert np.all(np.diff(since.cells.at(np.arange(since.num_values), np.zeros(1))) > 0)
+
+
+def test_times_that_are_whole_days_stay_so_and_so_do_those_between_rows():
+    table, columns = visits(1_500), {**COLUMNS}
+    columns["admitted"] = Datetime("2020-01-01 00:00:00", "2023-12-31 23:59:59", nullable=False)
+    private = {"people": table[["patient"]].drop_duplicates(), "stays": table}
+    described, told = {"people": {}, "stays": columns}, {"method": "independent"}
+    link = Link("people", "stays", "patient", 3, order="admitted")
+    for rows in (
+        fit_table(table, columns, 10.0, **told, **ORDER).sample(2_000),
+        fit_tables(private, described, link, 10.0, 1e-5, **told).sample()["stays"],
+    ):
+        assert (rows["admitted"] == rows["admitted"].dt.normalize()).all()
+        apart = rows.groupby("patient")["admitted"].diff().dropna()
+        assert apart.median().days == pytest.approx(7, abs=2)
 
 
 @pytest.mark.parametrize("made", [of_pyarrow, of_polars, of_duckdb, of_csv, of_files])

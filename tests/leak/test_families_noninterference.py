@@ -29,7 +29,7 @@ from sdv_privpgd.constraints import Inequality
 from sdv_privpgd.inference import Question
 
 LINKS = [
-    Link("patients", "visits", "patient", 3, "id"),
+    Link("patients", "visits", "patient", 3, "id", numbered="no"),
     Link("visits", "drugs", "visit", 2),
     Link("patients", "bills", "id", 4, order="due", start="age", count="owes"),
 ]
@@ -40,7 +40,12 @@ COLUMNS = {
         "age": Numerical(0, 99),
         "owes": Numerical(0, 9, decimal_places=0),
     },
-    "visits": {"visit": Key(), "ward": Categorical(["A", "B"]), "days": Numerical()},
+    "visits": {
+        "visit": Key(),
+        "ward": Categorical(["A", "B"]),
+        "days": Numerical(),
+        "no": Numerical(1, 9, decimal_places=0),
+    },
     "drugs": {"drug": Categorical(), "works": Boolean()},
     "bills": {"bill": Key(), "paid": Boolean(), "due": Numerical(0, 120)},
 }
@@ -71,6 +76,7 @@ def tables(patients=120, seed=0):
                 "patient": whose,
                 "ward": rng.choice(["A", "B"], len(whose)).astype(object),
                 "days": np.exp(rng.normal(1, 1, len(whose))),
+                "no": rng.integers(1, 5, len(whose)),
             }
         ),
         "drugs": pd.DataFrame(

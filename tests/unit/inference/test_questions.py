@@ -215,6 +215,21 @@ def test_intervals_hold_wherever_in_a_cut_cell_rows_are(coarse):
     assert few.interval("table").high == pytest.approx(200, abs=0.1)
 
 
+def test_a_model_s_answer_is_not_between_ends_that_tables_tell():
+    age = ranged("numerical", 0, 39, decimal_places=0, range_is_nullable=False)
+    job = {"sdtype": "categorical", "range_values": ["a", "b"], "range_is_nullable": False}
+    schema = Schema.from_sdv({"age": age, "job": job}, num_bins=4)
+    counts, modelled = np.full((4, 2), [50, 100]), np.full((4, 2), [25, 125])
+    questions = questions_of(
+        schema, counts, [("age",), ("job",)], Joint(schema.domain(), modelled / 600)
+    )
+    asked = {"where": {"age": Between(5, 39), "job": "b"}}
+    answer = questions.answer("count", **asked)  # all with the job were counted
+    assert answer.origin.reach == pytest.approx((375, 500), abs=1)
+    assert answer.estimate == pytest.approx(437.5, abs=1)
+    assert answer.basis == "model"
+
+
 def merged(cuts, frequencies, **facts):
     """A number whose cells share two codes."""
     words = {"sdtype": "numerical", "range_min": 0, "num_bins": 2, "range_is_nullable": False}
