@@ -16,7 +16,7 @@ from pandas.api.types import is_numeric_dtype
 
 from sdv_privpgd._lazy import need
 from sdv_privpgd.base import cached_property
-from sdv_privpgd.base.words import in_columns, listed
+from sdv_privpgd.base.words import grouped, in_columns, listed
 from sdv_privpgd.cli.documents import (
     declared_type,
     has_format,
@@ -460,10 +460,7 @@ def questions(
 
 def on_lost(lost: Mapping[str, str], allowed: Collection[str], people: People) -> list[str]:
     """Sentences on columns that would be lost and are not allowed to be, and what mends that."""
-    reasons: dict[str, list[str]] = {}
-    for name, why in lost.items():
-        if name not in allowed:
-            reasons.setdefault(why, []).append(name)
+    reasons = grouped((why, name) for name, why in lost.items() if name not in allowed)
     said = [why.format(listed([*map(repr, names)])) for why, names in reasons.items()]
     if said:
         names = quote(",".join(name for each in reasons.values() for name in each))
