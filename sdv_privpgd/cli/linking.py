@@ -220,8 +220,9 @@ def _asked(arguments: Namespace, *refused: str) -> tuple[Asked, dict[str, Path],
             found = declared.setdefault(name, {})
             found |= {column: facts | found.get(column, {}) for column, facts in own.items()}
         keep = arguments.public_metadata
-        told = {"counts": dict(arguments.count), "numbers": dict(arguments.numbered)}
-        columns, links = read_tables(metadata, declared, most, starts, **told, keep=keep)
+        named = {"starts": starts, "counts": dict(arguments.count)}
+        named |= {"numbers": dict(arguments.numbered)}
+        columns, links = read_tables(metadata, declared, most, keep=keep, **named)
         for name, made_up in _by_table(getattr(arguments, "make_up", ())).items():
             described, known = metadata["tables"][name]["columns"], columns[name]
             known |= {each: Key(described[each].get("regex_format")) for each in made_up}

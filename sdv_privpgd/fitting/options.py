@@ -336,9 +336,9 @@ class Asked:
         added = *known, *self._time(table), *self.tree.numbers(table)
         size = self.tree.size(table)
         counted_by = () if size is None or not self._asks(table) else (size,)
-        clocks = [link.start for link in self.tree.below(table)]
-        if (link := self.tree.above(table)) is not None:
-            clocks += [link.order, None if link.start is None else link.above(link.start)]
+        clocks: list[str] = []
+        if (link := self.tree.above(table)) is not None and link.order is not None:
+            clocks = [link.order, *([] if link.start is None else [link.above(link.start)])]
         description = replace(
             description, given=known, linked=added, counted_by=counted_by, clocks=clocks
         )
