@@ -336,24 +336,20 @@ def detected(
         is_open, cells = name not in (*keys, *how.dtypes) and len(column) > 0, []
         is_number = kind in ("ordinal", "numerical") and is_numeric_dtype(column.dtype)
         if is_open and are_all(time, column):
-            written[name] = {**Typed.of("=time").words, "range_is_nullable": True}
+            written[name] = dict(Typed.of("=time").words)
         elif kind == "datetime" and column.dtype.kind == "M":
-            written[name] = {"sdtype": kind, "range_is_nullable": True}
+            written[name] = {"sdtype": kind}
         elif is_number or (is_open and are_all(Decimal, column)):
             named = 0 if column.dtype.kind in "iu" else None
             places = places_of(column, MANY) if is_open else named
-            written[name] = {
-                "sdtype": "numerical",
-                "range_is_nullable": True,  # all others are numbers
-                **({} if places is None else {"decimal_places": places}),
-            }
+            written[name] = {"sdtype": "numerical", "decimal_places": places}
             is_whole = is_number and is_open and places == 0
             if is_whole and column.between(1900_01_01, 2099_12_31).all():
                 cells = [str(int(number)) for number in column.unique()]
         elif len(column) > 0 and name not in how.dtypes and kind in ("categorical", "id"):
             cells = [*column.unique()]
             if all(isinstance(cell, bool | np.bool_) for cell in cells):
-                written[name] = {"sdtype": "boolean", "range_is_nullable": True}
+                written[name] = {"sdtype": "boolean"}
         form = columns[name].get("datetime_format") or ""
         zones = {"".join(_ZONE.findall(str(cell))) for cell in column.unique()} if form else set()
         if form.endswith("%z") and len(zones) == 1 and all(zones):
@@ -370,12 +366,13 @@ def detected(
             said = type_of(cells)
             may_be_id = kind == "id" and (said or "").startswith("number")
             if said and (not may_be_id or _AMOUNT.search(said)):
-                facts = Typed.of(f"{name}={said}").facts(arguments.decimal or ".")
-                written[name] = {**facts, "range_is_nullable": True}
+                written[name] = Typed.of(f"{name}={said}").facts(arguments.decimal or ".")
             elif kind == "categorical" and (
                 2 * len(cells) > len(column) or are_seldom_categories(cells)
             ):
                 columns[name] = {"sdtype": "unknown"}
+    for words in written.values():
+        words["range_is_nullable"] = True  # all cells that are there can be read
     return {**columns, **{name: {"sdtype": "unknown"} for name in dropped}}, keys, written
 
 
