@@ -74,8 +74,8 @@ _NOT_MODELLED = (
 _TEXT = (
     "{} would not be in the rows: no number, date or time is read in all of their cells, or dates "
     "in two ways (05/01/2024 is in January or in May), and most of these differ, or are numbers or "
-    "dates. --skip-footer 1 leaves out a line of sums, --na "
-    "WORD says which word among them is missing, and --thousands , what is between thousands."
+    "dates. --skip-footer 1 leaves out a line of sums, --na WORD says which word among them is "
+    "missing, and --thousands SIGN what is between thousands."
 )
 _NUMBERED = "{} would get new numbers, whatever the table says there: their cells look like ids."
 _NO_KEYS = "{} are ids by their names and no keys, so that several rows may have the same."
