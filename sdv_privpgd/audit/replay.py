@@ -27,6 +27,7 @@ from sdv_privpgd.audit.tables import (
     rows_of_one,
 )
 from sdv_privpgd.base import cached_property
+from sdv_privpgd.columns.readings import attribute_of
 from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.options import opened
 from sdv_privpgd.fitting.settings import Settings
@@ -242,12 +243,15 @@ def _people(recording: Recording) -> Check:
     if whose.column is None and whose.weights is None:
         return unseen(LAYER, name, "No column says whose a row is.")
     faults, looked = [], 0
+    # Where weights are read rows count alike.
+    of_weights = whose.weights and (attribute_of("read", whose.weights.column),)
     for made, tape in ((each.table, each.tape) for each in known):
         for event in tape.events:
-            least, most = _right_numbers(made, settings, event.units)
-            for number in _numbers_of_rows(event):
+            right = _right_numbers(made, settings, event.units)
+            for clique, number in _numbers_of_rows(event):
                 looked += 1
                 counted = number / event.units
+                least, most = (len(made.frame),) * 2 if clique == of_weights else right
                 if not least <= counted <= most:
                     said = f"With {made.name}, {event.asked[-1]!r} counted {counted:,.6g}, and"
                     faults.append(f"{said} {(least + most) / 2:,.6g} is right.")
@@ -290,13 +294,13 @@ def _weight(cell: Any, weights: Weights) -> float:
     return min(max(weight, weights.low), weights.high) if math.isfinite(weight) else weights.low
 
 
-def _numbers_of_rows(event: Event) -> list[int]:
-    """How many rows there are, by each true answer that says it."""
+def _numbers_of_rows(event: Event) -> list[tuple[Any, int]]:
+    """How many rows there are, by each true answer that says it, and what it is about."""
     tables = CountQuery, MarginalQuery, GroupedMarginalQuery
     if event.kind not in ("discover", "measure"):
         return []
     return [
-        sum(exact.values())
+        (getattr(query, "clique", ()), sum(exact.values()))
         for query, exact in zip(event.queries, event.exact, strict=False)
         if event.kind == "discover" or isinstance(query, tables)
     ]

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from sdv_privpgd.base.progress import one_step, shown
-from sdv_privpgd.base.words import listed
+from sdv_privpgd.base.words import grouped, listed
 from sdv_privpgd.cli.documents import read_constraints, read_json
 from sdv_privpgd.cli.journal import Journal
 from sdv_privpgd.cli.keeping import kept_in
-from sdv_privpgd.cli.questions import Declared, detected, question, signs_of
+from sdv_privpgd.cli.questions import Declared, detected, question
 from sdv_privpgd.cli.reading import kept_of, open_table, reading, tables_in
 from sdv_privpgd.cli.saying import (
     CommandError,
@@ -44,6 +44,7 @@ from sdv_privpgd.inference.listed import Question
 from sdv_privpgd.privacy.queries import Measurement
 from sdv_privpgd.report.page import Report
 from sdv_privpgd.sources.source import Source
+from sdv_privpgd.sources.texts import signs_of
 
 _NOT_TAKEN = (
     "rows_per_person", "person_column", "rows_are_people", "weigh_people", "weight_column",
@@ -219,8 +220,9 @@ def _asked(arguments: Namespace, *refused: str) -> tuple[Asked, dict[str, Path],
             found = declared.setdefault(name, {})
             found |= {column: facts | found.get(column, {}) for column, facts in own.items()}
         keep = arguments.public_metadata
-        told = {"counts": dict(arguments.count), "numbers": dict(arguments.numbered)}
-        columns, links = read_tables(metadata, declared, most, starts, **told, keep=keep)
+        named = {"starts": starts, "counts": dict(arguments.count)}
+        named |= {"numbers": dict(arguments.numbered)}
+        columns, links = read_tables(metadata, declared, most, keep=keep, **named)
         for name, made_up in _by_table(getattr(arguments, "make_up", ())).items():
             described, known = metadata["tables"][name]["columns"], columns[name]
             known |= {each: Key(described[each].get("regex_format")) for each in made_up}
@@ -376,10 +378,7 @@ _ENDS = "child_table_name", "child_foreign_key", "parent_table_name", "parent_pr
 
 def _by_table(names: Iterable[str]) -> dict[str, list[str]]:
     """Columns that are named as TABLE.COLUMN, by table."""
-    found: dict[str, list[str]] = {}
-    for table, _, column in (name.partition(".") for name in names):
-        found.setdefault(table, []).append(column)
-    return found
+    return grouped((table, own) for table, _, own in (name.partition(".") for name in names))
 
 
 def _link(text: str) -> tuple[str, str, str, str]:

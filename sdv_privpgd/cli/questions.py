@@ -16,7 +16,7 @@ from pandas.api.types import is_numeric_dtype
 
 from sdv_privpgd._lazy import need
 from sdv_privpgd.base import cached_property
-from sdv_privpgd.base.words import in_columns, listed
+from sdv_privpgd.base.words import grouped, in_columns, listed
 from sdv_privpgd.cli.documents import (
     declared_type,
     has_format,
@@ -51,13 +51,13 @@ from sdv_privpgd.drafting.formats import (
 from sdv_privpgd.drafting.template import facts_of, sdtype_of, table_of
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fates import IDENTIFYING
-from sdv_privpgd.fitting.options import asked, check_match
+from sdv_privpgd.fitting.options import asked, check_match, require_plain_weights
 from sdv_privpgd.fitting.settings import People, Settings, usual_delta, with_bins, with_sequence
 from sdv_privpgd.inference.listed import Question
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.report.warnings import MANY, on_delta
-from sdv_privpgd.sources.texts import Signs, meanings, number_in
+from sdv_privpgd.sources.texts import Signs, meanings, number_in, signs_of
 
 _ENDS = {"range_min", "range_max", "range_values", "groups", "prefix"}
 """Facts that say where the values of a column lie."""
@@ -336,24 +336,20 @@ def detected(
         is_open, cells = name not in (*keys, *how.dtypes) and len(column) > 0, []
         is_number = kind in ("ordinal", "numerical") and is_numeric_dtype(column.dtype)
         if is_open and are_all(time, column):
-            written[name] = {**Typed.of("=time").words, "range_is_nullable": True}
+            written[name] = dict(Typed.of("=time").words)
         elif kind == "datetime" and column.dtype.kind == "M":
-            written[name] = {"sdtype": kind, "range_is_nullable": True}
+            written[name] = {"sdtype": kind}
         elif is_number or (is_open and are_all(Decimal, column)):
             named = 0 if column.dtype.kind in "iu" else None
             places = places_of(column, MANY) if is_open else named
-            written[name] = {
-                "sdtype": "numerical",
-                "range_is_nullable": True,  # all others are numbers
-                **({} if places is None else {"decimal_places": places}),
-            }
+            written[name] = {"sdtype": "numerical", "decimal_places": places}
             is_whole = is_number and is_open and places == 0
             if is_whole and column.between(1900_01_01, 2099_12_31).all():
                 cells = [str(int(number)) for number in column.unique()]
         elif len(column) > 0 and name not in how.dtypes and kind in ("categorical", "id"):
             cells = [*column.unique()]
             if all(isinstance(cell, bool | np.bool_) for cell in cells):
-                written[name] = {"sdtype": "boolean", "range_is_nullable": True}
+                written[name] = {"sdtype": "boolean"}
         form = columns[name].get("datetime_format") or ""
         zones = {"".join(_ZONE.findall(str(cell))) for cell in column.unique()} if form else set()
         if form.endswith("%z") and len(zones) == 1 and all(zones):
@@ -370,12 +366,13 @@ def detected(
             said = type_of(cells)
             may_be_id = kind == "id" and (said or "").startswith("number")
             if said and (not may_be_id or _AMOUNT.search(said)):
-                facts = Typed.of(f"{name}={said}").facts(arguments.decimal or ".")
-                written[name] = {**facts, "range_is_nullable": True}
+                written[name] = Typed.of(f"{name}={said}").facts(arguments.decimal or ".")
             elif kind == "categorical" and (
                 2 * len(cells) > len(column) or are_seldom_categories(cells)
             ):
                 columns[name] = {"sdtype": "unknown"}
+    for words in written.values():
+        words["range_is_nullable"] = True  # all cells that are there can be read
     return {**columns, **{name: {"sdtype": "unknown"} for name in dropped}}, keys, written
 
 
@@ -437,10 +434,7 @@ def questions(
     people = people_of(arguments, found.table)
     with own_errors(ValueError):
         method = with_bins(arguments.method, arguments.num_bins, seed=arguments.seed)
-    if people.column is not None and people.column not in found.columns:
-        raise CommandError(
-            f"--person-column {people.column!r} is no column: choose from {list(found.columns)!r}."
-        )
+    _ = _among(found.columns, "--person-column", [*filter(None, [people.column])])
     found = unweighted(found, arguments)
     said = on_lost(found.lost(people), getattr(arguments, "allow_lost", ()), people)
     if said and stops:
@@ -463,10 +457,7 @@ def questions(
 
 def on_lost(lost: Mapping[str, str], allowed: Collection[str], people: People) -> list[str]:
     """Sentences on columns that would be lost and are not allowed to be, and what mends that."""
-    reasons: dict[str, list[str]] = {}
-    for name, why in lost.items():
-        if name not in allowed:
-            reasons.setdefault(why, []).append(name)
+    reasons = grouped((why, name) for name, why in lost.items() if name not in allowed)
     said = [why.format(listed([*map(repr, names)])) for why, names in reasons.items()]
     if said:
         names = quote(",".join(name for each in reasons.values() for name in each))
@@ -481,12 +472,15 @@ def on_lost(lost: Mapping[str, str], allowed: Collection[str], people: People) -
 def unweighted(found: Declared, arguments: Namespace) -> Declared:
     """The same without the column of weights, which is not modelled unless ``--columns`` names it.
 
-    Raises ``CommandError`` if there is no such column.
+    Raises ``CommandError`` if there is no such column, or if it is known to be written otherwise
+    than weights are read.
     """
     name = arguments.weight_column
     if name is None:
         return found
     _ = _among(found.columns, "--weight-column", [name])
+    with own_errors(ValueError):
+        require_plain_weights(name, found.domain.get(name, {}).get("number_format"))
     kept = found.dropped if name in arguments.columns else (*found.dropped, name)
     return replace(found, dropped=kept)
 
@@ -551,11 +545,6 @@ def _value(option: str, name: str, text: str, facts: Mapping, signs: Signs) -> A
             "before their decimals; --decimal names another sign."
         )
     return number
-
-
-def signs_of(arguments: Namespace) -> Signs:
-    """How the options write numbers."""
-    return Signs(getattr(arguments, "decimal", None) or ".", getattr(arguments, "thousands", None))
 
 
 def question(text: str, facts: Mapping[str, Mapping], signs: Signs) -> Question:

@@ -27,6 +27,7 @@ from sdv_privpgd.sources.frames import FrameSource
 from sdv_privpgd.sources.opening import retyped
 from sdv_privpgd.sources.source import Source
 from sdv_privpgd.sources.texts import (
+    UNREAD,
     Signs,
     are_numbers,
     as_texts,
@@ -402,6 +403,10 @@ def _read_workbook(paths: Sequence[Path], how: Reading, facts: Facts | None) -> 
         elif how.stays_text(name):
             table[name] = as_texts(column)
         else:
+            if "%" in (known.get("number_format") or ""):  # whether 0.12 is 12 % is not told
+                column = column.map(
+                    lambda cell: cell if isinstance(cell, str) else UNREAD, "ignore"
+                )
             table[name] = meanings(as_texts(column), known, signs_of(how))
     return table
 

@@ -46,7 +46,10 @@ _OPTIONS = (
     (r"give (?:it|them) the sdtype id", "say --dtype COLUMN=id"),
     (r"give (?:it|them) the sdtype categorical", "say --dtype COLUMN=category"),
     (r"(range_values, or ranges of numbers|ranges), choose", r"\1 in --domain, choose"),
-    (r"the sdtype numerical and a number_format", "--dtype COLUMN=percent or COLUMN='number:$5.0'"),
+    (
+        r"the sdtype numerical and a number_format",
+        "--dtype COLUMN=percent or COLUMN='number:$1234.5'",
+    ),
     (r"people=People\(column, max_rows=\.\.\.\)", "--person-column and --rows-per-person"),
     (r"people=People\(rows_are_people=True\)|rows_are_people=True", "--rows-are-people"),
     (r"people=People\(max_rows=\.\.\.\)", "--rows-per-person"),

@@ -103,10 +103,23 @@ class NumberFacts(_RangedFacts):
     @property
     def unread(self) -> str:
         """Why values that are there may not be read, and what mends it, after "they are"."""
+        is_percent = "%" in getattr(self.number_format, "example", "")
+        more = " A workbook keeps 12 % as the number 0.12, which is no percentage in text."
         return (
             "not read as numbers: text with a decimal comma, separators of thousands or units is "
             "read in a declared number_format alone, and infinite numbers count as missing."
+            f"{more * is_percent}"
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class WeightFacts(NumberFacts):
+    """What is known of a column that says how much rows count. It is read as plain numbers."""
+
+    @property
+    def unread(self) -> str:
+        """Why weights that are there may not be read, and what mends it, after "they are"."""
+        return "no plain numbers such as 1234.5, as which alone weights are read: convert them."
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,6 @@ many rows of each table below lead to a row, and what the row has that it leads 
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -255,8 +254,7 @@ class Tree(FieldsAlone):
 
     def numbers(self, table: str) -> dict[str, dict]:
         """The columns of numbers of children of a table's rows, as they are declared."""
-        found = {each.number: each.max_children for each in self.below(table)}
-        return {name: _counted(most) for name, most in found.items()}
+        return {each.number: _counted(each.max_children) for each in self.below(table)}
 
     def handed(self, table: str, name: str) -> str:
         """The name that rows of a table have a column of the root by."""
@@ -301,17 +299,11 @@ class Tree(FieldsAlone):
                     f"max_children of its links: together they may have {most} at most. Choose "
                     "smaller ones: of more rows so many are used, by chance."
                 )
-            link = self.above(table)
-            above = {} if link is None else self.carried(link.parent, columns)
-            own = set() if link is None else {link.above(name) for name in above}
-            taken = [
-                name
-                for name in columns[table]
-                if name in own
-                or name in self.numbers(table)
-                or name in (self.in_family(table), *((link.place, link.since) if link else ()))
-            ]
-            if taken:
+            link, added = self.above(table), {*self.numbers(table)}
+            if link is not None:
+                above = self.carried(link.parent, columns)
+                added |= {*self.joined(table, above), str(link.since)}
+            if taken := [name for name in columns[table] if name in added]:
                 raise ValueError(
                     f"Columns of {table!r} are called {taken!r}, as those are that links add: "
                     "rename them."
@@ -322,20 +314,18 @@ def read_tables(
     metadata: Mapping[str, Any],
     declared: Mapping[str, Mapping[str, Mapping]],
     max_children: int | Mapping[str, int],
-    starts: Mapping[str, str],
     *,
-    counts: Mapping[str, str] = MappingProxyType({}),
-    numbers: Mapping[str, str] = MappingProxyType({}),
     keep: bool,
+    **named: Mapping[str, str] | None,
 ) -> tuple[dict[str, dict[str, Mapping]], list[Link]]:
     """Returns what SDV's metadata of several tables says of columns that are modelled, and links.
 
     Ranges in the metadata count if they are to ``keep``, and what is ``declared`` of a table's
-    columns before them. A ``sequence_index`` is the order of its table's rows.
+    columns before them. A ``sequence_index`` is the order of its table's rows. ``starts``,
+    ``counts`` and ``numbers`` have ``named`` columns by table, as links have them.
 
-    Raises ``ValueError`` if nobody says how many rows of a table may lead to one, for ``starts``,
-    ``counts`` and ``numbers`` of tables that lead to none, and for what is declared of no modelled
-    column.
+    Raises ``ValueError`` if nobody says how many rows of a table may lead to one, for columns that
+    are ``named`` of tables that lead to none, and for what is declared of no modelled column.
     """
     tables, columns = metadata["tables"], {}
     for table, own in tables.items():
@@ -366,17 +356,17 @@ def read_tables(
         raise ValueError(
             f"max_children says nothing of {missing!r}: how many of its rows may lead to one row?"
         )
-    for named, own in (("starts", starts), ("counts", counts), ("numbers", numbers)):
-        if unknown := [name for name in own if name not in children]:
-            raise ValueError(f"{named} names {unknown!r}, which lead to no table.")
+    by_link: dict[str, Any] = {}
+    for said, word in (("starts", "start"), ("counts", "count"), ("numbers", "numbered")):
+        by_link[word] = found = named.get(said) or {}
+        if unknown := [name for name in found if name not in children]:
+            raise ValueError(f"{said} names {unknown!r}, which lead to no table.")
     orders = {name: metadata["tables"].get(name, {}).get("sequence_index") for name in children}
     return columns, [
         Link(
             *(parent, child, key, most[child], own),
             order=orders[child],
-            start=starts.get(child),
-            count=counts.get(child),
-            numbered=numbers.get(child),
+            **{word: own.get(child) for word, own in by_link.items()},
         )
         for parent, child, key, own in links
     ]

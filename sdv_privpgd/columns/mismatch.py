@@ -101,6 +101,13 @@ def _mismatch(name: str, dtype: Any, facts: ColumnFacts) -> str | None:
     holds, is_date = _held(dtype), isinstance(facts, DateFacts)
     if holds is None:
         return None
+    written = getattr(facts, "number_format", None)
+    if holds == "numbers" and "%" in getattr(written, "example", ""):
+        return (
+            f"Column {name!r} has the dtype {dtype}, and its number_format writes percentages in "
+            "text: numbers such as 0.12, as which Excel keeps 12 %, would come back as 0.12 %. "
+            f"Leave number_format out, or convert the column.{_if_empty(dtype)}"
+        )
     if (holds == "dates") == is_date:
         return _of_categories(name, dtype, holds, facts)
     if holds == "dates":

@@ -65,7 +65,7 @@ _RECORDS = "account|acct|case|claim|fall|file|invoice|konto|lop|passport|policy|
 _OF_RECORDS = re.compile(rf"({_RECORDS}) ?(id|no|nr|num|number|nummer)")
 """Names of numbers that a person has alone."""
 
-_TRUTHS = {"is", "has", "new", "per"}
+_TRUTHS = {"is", "has", "new", "per", "senior", "active", "repeat", "returning", "loyal", "foreign"}
 """Behind one of these words, a word for people says what they are, or how many."""
 
 _LINKS = {"de", "do", "da", "du", "des", "del", "della", "of", "der", "van"}

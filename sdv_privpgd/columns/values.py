@@ -45,7 +45,8 @@ USUAL_DATES = tuple(
 )
 """Dates that systems and forms write. The first and the last stand for all that are beyond them."""
 
-_NUMBER = "[-+(]?[0-9][0-9.,' ]*[)]?"
+_NUMBER = "[-+(]?[0-9][0-9.,'’ ]*[)]?"
+_AMOUNT = "-?[0-9][0-9.,'’ ]*[.,][0-9]{2}"
 
 LOOKS = {
     "dates or times": re.compile(
@@ -54,8 +55,9 @@ LOOKS = {
         "|[0-9]{1,2}:[0-9]{2}(:[0-9]{2})?"
     ),
     "numbers with signs, decimal commas or many decimals": re.compile(
-        f"[€$£] ?{_NUMBER}|{_NUMBER} ?[%€$£]|-?[0-9]{{1,3}}([.,' ][0-9]{{3}})+[.,][0-9]+"
-        "|-?[0-9]+([.,][0-9]{4,}|,[0-9]{2})"
+        f"[€$£] ?{_NUMBER}|{_NUMBER} ?[%€$£]|[A-Z]{{3}} {_AMOUNT}|{_AMOUNT} [A-Z]{{3}}"
+        "|-?[0-9]{1,3}([.,'’ ][0-9]{3})+[.,][0-9]+|-?[0-9]+([.,][0-9]{4,}|,[0-9]{2})"
+        "|-?[0-9][.,][0-9]+[eE][-+]?[0-9]+"
     ),
     "addresses or hashes": re.compile(
         r"[^\s@]+@[^\s@]+|https?://\S+|(?=.{32})[0-9a-fA-F]{8,}(-[0-9a-fA-F]{4,}){0,4}"

@@ -20,7 +20,7 @@ from sdv_privpgd.columns.values import LOOKS
 _DAYS = (
     "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m/%d", "%Y.%m.%d",
     "%d.%m.%y", "%d/%m/%y", "%m/%d/%y", "%d-%m-%y", "%d %B %Y", "%d %b %Y", "%d-%b-%Y", "%d.%m.",
-    "%Y-%m-%d",
+    "%Y-%m-%d", "%Y-%m", "%b-%Y", "%b %Y", "%B %Y",
 )  # fmt: skip
 _TIMES = "%H:%M", "%H:%M:%S", "%I:%M %p"
 _MOMENTS = tuple(" ".join(each) for each in product(_DAYS, _TIMES))
@@ -138,6 +138,8 @@ def _examples(cells: Sequence[str]) -> Iterator[str]:
         around.add((_SIGN.sub("", found[1]), _SIGN.sub("", found[3])))
         numbers.append(found[2])
         signs = ("(", ")") if "(" in found[1] else signs
+    if len(around) > 1:  # spaces may line the numbers up
+        around = {(before.strip(), after.strip()) for before, after in around}
     if len(around) > 1:
         return
     before, after = around.pop()

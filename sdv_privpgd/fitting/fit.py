@@ -17,7 +17,7 @@ import numpy as np
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.columns.cutting import USUAL_BINS
-from sdv_privpgd.columns.facts import ColumnFacts, DateFacts, NumberFacts
+from sdv_privpgd.columns.facts import ColumnFacts, DateFacts, NumberFacts, WeightFacts
 from sdv_privpgd.columns.mismatch import on_ends
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.columns.visits import Visits, since
@@ -212,8 +212,12 @@ class Fit:
 
     def ask_first(self, table: PrivateTable, *, stops_at: Collection[str] = ()) -> None:
         """Asks how many cells of each column are not as declared. It raises as ``discover``."""
-        known = self.description.given
+        known, weights = self.description.given, self.settings.people.weights
         declared = {n: each for n, each in self.description.facts.items() if n not in known}
+        if weights is not None:
+            name, low, high = weights
+            declared[name] = WeightFacts(low=low, high=high)
+            stops_at = {*stops_at, name} if stops_at else ()
         public = self.description.public
         of_prior = () if public is None else public.declares
         inquiry = self._inquiry(table)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sdv_privpgd.base.words import listed, share
-from sdv_privpgd.columns.facts import ColumnFacts, DateFacts
+from sdv_privpgd.columns.facts import ColumnFacts, DateFacts, WeightFacts
 from sdv_privpgd.columns.readings import Readable, attribute_of
 from sdv_privpgd.columns.schema import PublicDomainError
 from sdv_privpgd.columns.values import LOOKS
@@ -126,13 +126,14 @@ def ask_first(
         asker.measure([CountQuery()], part, what="number of rows")
     names = [attribute_of("read", name) for name in declared]
     answers = list(asker.tables(names, part, UNREAD).values())
-    total = max(
-        float(np.mean([each.answer.sum() for each in answers])) if rows is None else rows, 1
-    )
+    counted = np.array([float(each.answer.sum()) for each in answers])
+    of_weights = np.array([isinstance(each, WeightFacts) for each in declared.values()])
     kinds: dict[str, list[str]] = {}
     doubts: dict[str, str] = {}
     outside: set[str] = set()
-    for (name, facts), answer in zip(declared.items(), answers, strict=True):
+    for (name, facts), answer, weighs in zip(declared.items(), answers, of_weights, strict=True):
+        # Weights are counted by rows, and all else by what rows count as.
+        total = max(counted[of_weights == weighs].mean() if rows is None else rows, 1)
         error = _DEVIATIONS * answer.stddev / total
         seen = _Seen(facts, answer.answer[1:] / total, error, name in of_prior)
         if name in stops_at and (why := seen.misfit()) is not None:

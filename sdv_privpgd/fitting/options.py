@@ -162,12 +162,7 @@ def check(settings: Settings, description: Description) -> None:
         )
     weights = settings.people.weight_column
     declared = None if weights is None else description.facts.get(weights)
-    if declared is not None and getattr(declared, "number_format", "") is not None:
-        raise ValueError(
-            f"weight_column={weights!r} is declared, and not as plain numbers: weights are read as "
-            "numbers. Declare it as Numerical(...) without a number_format, or leave it out of the "
-            "columns, so that it is not modelled."
-        )
+    require_plain_weights(weights, declared and getattr(declared, "number_format", ""))
     if description.questions:
         known = description.declared_schema.named
         require_questions(description.questions, description.measured, known)
@@ -177,6 +172,16 @@ def check(settings: Settings, description: Description) -> None:
                 "questions."
             )
     check_known("target", getattr(settings.method, "importance", ()), names)
+
+
+def require_plain_weights(name: str | None, declared: Any) -> None:
+    """Raises ``ValueError`` if weights are known to be written otherwise than they are read."""
+    if declared is not None:
+        raise ValueError(
+            f"weight_column={name!r} is known, and not as plain numbers such as 1234.5, as which "
+            "weights are read: convert it, name the sign before decimals of a CSV file with "
+            "CsvFiles(decimal=...), or take back what is declared of it."
+        )
 
 
 def on_undeclared(settings: Settings, description: Description) -> list[str]:
@@ -331,9 +336,9 @@ class Asked:
         added = *known, *self._time(table), *self.tree.numbers(table)
         size = self.tree.size(table)
         counted_by = () if size is None or not self._asks(table) else (size,)
-        clocks = [link.start for link in self.tree.below(table)]
-        if (link := self.tree.above(table)) is not None:
-            clocks += [link.order, None if link.start is None else link.above(link.start)]
+        clocks: list[str] = []
+        if (link := self.tree.above(table)) is not None and link.order is not None:
+            clocks = [link.order, *([] if link.start is None else [link.above(link.start)])]
         description = replace(
             description, given=known, linked=added, counted_by=counted_by, clocks=clocks
         )

@@ -82,7 +82,8 @@ def planned(settings: Settings, description: Description, num_rows: int) -> Repo
     times = max(-(-num_rows // _MADE_UP), 1)
     number = round(num_rows / times)
     missing = pd.Series(np.full(number, np.nan))
-    columns = dict.fromkeys([*description.columns, *description.measured], missing)
+    own = filter(None, [settings.people.weight_column])
+    columns = dict.fromkeys([*description.columns, *description.measured, *own], missing)
     # Rare categories, so that both questions about those that nobody declared are planned.
     for name in description.uncategorized:
         own = pd.Series(range(number)) // 10

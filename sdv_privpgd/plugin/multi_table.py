@@ -390,10 +390,8 @@ class PrivPGDMultiTableSynthesizer(BaseMultiTableSynthesizer):
                 {"tables": tables, "relationships": kept},
                 declared,
                 self.max_children,
-                self.starts or {},
-                counts=self.counts or {},
-                numbers=self.numbers or {},
                 keep=True,
+                **{name: getattr(self, name) for name in ("starts", "counts", "numbers")},
             )
         except ValueError as error:
             raise SynthesizerInputError(str(error)) from None

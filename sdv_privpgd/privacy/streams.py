@@ -19,6 +19,7 @@ import numpy as np
 
 from sdv_privpgd.base.domain import Clique, Domain, code_type
 from sdv_privpgd.columns.encoding import encode_table, parts_of_one
+from sdv_privpgd.columns.facts import WeightFacts
 from sdv_privpgd.columns.readings import Rarer, Readable, Reading, attribute_of
 from sdv_privpgd.columns.scalars import key_counts, quiet
 from sdv_privpgd.columns.schema import Schema
@@ -275,8 +276,10 @@ class Looking:
         """Takes what is to be read and, where rows are weighed, how.
 
         Of columns of which all values are asked for these are counted, or ``rarer`` ones alone.
+        Where weights are read each row counts as one, which is the most that a row counts as.
         """
         self.readings, self._weighing, self._rarer = tuple(readings), weighing, rarer
+        self._unweighed = [e for e in readings if isinstance(getattr(e, "facts", 0), WeightFacts)]
         self.names = list(dict.fromkeys(each.name for each in readings))
         if weighing is not None:
             self.names = list(dict.fromkeys([*self.names, weighing.name]))
@@ -298,6 +301,8 @@ class Looking:
         parts = [(item, 1)] if self._weighing is None else self._weighing.parts_of(item)
         for columns, worth in parts:
             self._add(total, columns, worth)
+        if self._weighing is not None:
+            self._count(total, self._unweighed, item, self._weighing.units)
 
     def _add(self, total: Seen, item: Columns, worth: int) -> None:
         total.tables[()] += worth * len(next(iter(item.values()), ()))
@@ -307,7 +312,14 @@ class Looking:
                 total.values[name].add(found, worth)
             for each in self._asking("numbers"):
                 total.numbers[each.name].add(each.finite_numbers(item[each.name]), worth)
-            for each in self.readings:
+        self._count(total, [e for e in self.readings if e not in self._unweighed], item, worth)
+
+    def _count(
+        self, total: Seen, readings: Iterable[Reading | Readable], item: Columns, worth: int
+    ) -> None:
+        """Adds what a column's cells are read as, where each row is worth the same."""
+        with quiet():
+            for each in readings:
                 for kind, codes in zip(each.sizes, each.codes(item[each.name]), strict=True):
                     table = total.tables[attribute_of(kind, each.name),]
                     table += worth * np.bincount(codes, minlength=len(table))

@@ -55,9 +55,9 @@ class VisitSampler:
     First rows are those rows of the model that have none before them. Each row that follows is a
     row of the model which has one before it, and of which the model says that the row before had
     what it has here: the same codes in the ``previous`` columns, the same person
-    (``context_columns`` and the number of rows), and about the same time. Where fewer
-    than ten rows agree, the time is given up, then the number of rows, then the other columns from
-    the last one on. The values of the person are those of the first row; a row's time is
+    (``context_columns`` and the number of rows), and about the same time. Where fewer than ten rows
+    agree, and fewer than ask, the time is given up, then the number of rows, then the other columns
+    from the last one on. The values of the person are those of the first row; a row's time is
     that of the row before, and the time since. A row that would lie beyond the declared range lies
     anywhere in what is left of it: at the end of the range there would be many rows.
     """
@@ -150,7 +150,7 @@ class VisitSampler:
         before = [axes[visits.before(name)] for name in visits.previous]
         past = donors.codes[:, [*before, *constant]]
         said = np.column_stack([past, self._time_before(donors)])
-        chosen = _agreeing(asked, said, generator)
+        chosen = _as_many(asked, said, np.ones(len(said)), generator)
         codes = donors.codes[chosen].copy()
         positions = generator.random(codes.shape)
         codes[:, constant] = last.codes[:, constant]
@@ -191,29 +191,6 @@ class VisitSampler:
 
 RowMaker: TypeAlias = Sampler | VisitSampler
 """What makes the rows of a fitted table."""
-
-
-def _agreeing(asked: np.ndarray, said: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-    """For each row that asks, a row that says the same in as many items as can be had.
-
-    Items are given up from the last one on, where fewer than ten rows agree.
-    """
-    chosen = np.full(len(asked), -1, dtype=np.int64)
-    for items in range(asked.shape[1], -1, -1):
-        open_rows = np.flatnonzero(chosen < 0)
-        if not len(open_rows):
-            break
-        both = np.concatenate([asked[open_rows, :items], said[:, :items]])
-        keys = row_keys(both)
-        own, theirs = keys[: len(open_rows)], keys[len(open_rows) :]
-        order = np.argsort(theirs, kind="stable")
-        start, stop = (np.searchsorted(theirs[order], own, side=side) for side in ("left", "right"))
-        found = stop - start >= (_ENOUGH if items else 1)
-        drawn = start[found] + np.floor(
-            generator.random(np.count_nonzero(found)) * (stop - start)[found]
-        ).astype(np.int64)
-        chosen[open_rows[found]] = order[drawn]
-    return chosen
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -288,8 +265,10 @@ def children_of(
     # Of rows in order it is asked first whether there is one before, and last at which place.
     ahead = _MANY if link.order is None else 2
     rows = _as_many(
-        [np.minimum(at_place, ahead), *wanted, many, at_place, exact],
-        [np.minimum(said_places, ahead), *said, said_many, said_places, said_exact],
+        np.column_stack([np.minimum(at_place, ahead), *wanted, many, at_place, exact]),
+        np.column_stack(
+            [np.minimum(said_places, ahead), *said, said_many, said_places, said_exact]
+        ),
         counts,
         generator,
     )
@@ -536,21 +515,17 @@ def _rough(numbers: np.ndarray) -> np.ndarray:
 
 
 def _as_many(
-    asked: list[np.ndarray],
-    said: list[np.ndarray],
-    counts: np.ndarray,
-    generator: np.random.Generator,
+    asked: np.ndarray, said: np.ndarray, counts: np.ndarray, generator: np.random.Generator
 ) -> np.ndarray:
     """A row of a model for each place, which says the same in as many items as can be had.
 
     Items are given up from the last one on, where fewer than ten rows agree, and fewer than places
     ask. Each row is taken as often as it counts among those that agree.
     """
-    wanted, held = np.column_stack(asked), np.column_stack(said)
-    chosen = np.full(len(wanted), -1, dtype=np.int64)
-    for items in range(len(asked), -1, -1):
+    chosen = np.full(len(asked), -1, dtype=np.int64)
+    for items in range(asked.shape[1], -1, -1):
         left = np.flatnonzero(chosen < 0)
-        keys = row_keys(np.concatenate([wanted[left, :items], held[:, :items]]))
+        keys = row_keys(np.concatenate([asked[left, :items], said[:, :items]]))
         own, theirs = keys[: len(left)], keys[len(left) :]
         size = int(keys.max(initial=0)) + 1
         number, held_by = np.bincount(own, minlength=size), np.bincount(theirs, minlength=size)

@@ -16,7 +16,7 @@ import pandas as pd
 
 from sdv_privpgd.base import cached_property
 from sdv_privpgd.columns.column import EXACT_IN_FLOAT
-from sdv_privpgd.columns.dialect import Reading, declared_values, has_codes
+from sdv_privpgd.columns.dialect import declared_values, has_codes
 from sdv_privpgd.columns.scalars import are_there, quiet, real
 from sdv_privpgd.columns.scalars import number_in as number_of
 from sdv_privpgd.sources.source import SourceError
@@ -62,9 +62,9 @@ class Signs:
         return re.compile(rf"\s*[-+]?\d{{1,3}}({self._group}\d{{3}})+({decimal}\d*)?\s*")
 
 
-def signs_of(how: Reading) -> Signs:
-    """The signs in numbers of a table that is written so."""
-    return Signs(how.decimal or ".", how.thousands)
+def signs_of(how: Any) -> Signs:
+    """The signs in numbers of a table that is written so, or of what options of its kind say."""
+    return Signs(getattr(how, "decimal", None) or ".", getattr(how, "thousands", None))
 
 
 def numbers_in(written: list[str], signs: Signs) -> np.ndarray:
@@ -178,12 +178,10 @@ def number_in(cell: Any, signs: Signs) -> int | float | None:
     text = signs.plain(cell)
     if "_" in text:  # Python reads 1_000
         return None
-    for read in (int, float):
-        try:
-            number = read(text)
-        except ValueError:
-            continue
-        return None if isinstance(number, float) and math.isnan(number) else number
+    with suppress(ValueError):
+        return int(text)
+    with suppress(ValueError):
+        return None if math.isnan(number := float(text)) else number
     return None
 
 
@@ -229,8 +227,5 @@ def are_numbers(column: pd.Series, signs: Signs) -> bool:
 
 def as_texts(column: pd.Series) -> pd.Series:
     """A column of a workbook, whose cells have types of their own, with numbers as text."""
-    return column.map(lambda cell: str(cell) if _is_plain(cell) else cell).astype(object)
-
-
-def _is_plain(cell: Any) -> bool:
-    return isinstance(cell, bool | int) or (isinstance(cell, float) and not math.isnan(cell))
+    is_plain = lambda cell: isinstance(cell, int | float) and not math.isnan(cell)
+    return column.map(lambda cell: str(cell) if is_plain(cell) else cell).astype(object)

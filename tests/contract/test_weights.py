@@ -16,6 +16,7 @@ from test_sources import SOURCES
 from sdv_privpgd import (
     Boolean,
     Categorical,
+    DomainMismatchError,
     FittedTable,
     MSTSynthesizer,
     Numerical,
@@ -219,6 +220,28 @@ class TestRefusals:
         with pytest.raises(ValueError, match=said):
             fit_table(sampled(), {**COLUMNS, **columns}, 1.0, **{**WEIGHED, **told})
 
+    @pytest.mark.parametrize(
+        ("written", "columns", "said"),
+        [
+            (lambda weight: f"{weight:.1f}".replace(".", ","), {}, "may be no plain numbers"),
+            (
+                lambda weight: f"{weight} kg",
+                {"weight": Numerical(2, 20)},
+                "may be no plain numbers",
+            ),
+            (lambda weight: weight / 1000, {}, "Nearly all rows lie outside"),
+        ],
+    )
+    def test_weights_that_are_not_read_stop_a_fit(self, written, columns, said):
+        """Its first question counts them by rows, of which each counts as the lower end."""
+        rows = sampled().head(2_000)
+        rows["weight"] = rows["weight"].map(written)
+        with pytest.raises(DomainMismatchError, match=said) as stop:
+            fit_table(rows, {**COLUMNS, **columns}, 1.0, **WEIGHED)
+        assert "'weight'" in str(stop.value)
+        assert stop.value.ledger.spent() < 0.1
+        assert stop.value.finish(rows).num_rows < 500
+
     def test_weights_that_no_type_reads(self):
         rows = sampled()
         rows["weight"] = pd.to_timedelta(rows["weight"], unit="D")
@@ -242,6 +265,8 @@ def test_the_command_line(tmp_path, capsys):
     run_ = lambda *more: run("synthesize", tmp_path / "survey.csv", *asked, "--out", out, *more)
     assert run_("--rows", 20_000) == 1
     assert "--weight-column and --weight-range go together" in capsys.readouterr().err
+    assert run_(*ends, "--dtype", "weight=number:1234,5") == 1
+    assert "--weight-column 'weight' is known, and not as plain" in capsys.readouterr().err
     assert run_("--rows", 20_000, *ends) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert "Counts are of rows of weight 20" in said

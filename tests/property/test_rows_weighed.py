@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from made_up import in_columns
 from test_people_weighed import GRID, QUERIES, SCHEMA, SCORE
 
-from sdv_privpgd.columns.readings import Reading
+from sdv_privpgd.columns.facts import WeightFacts
+from sdv_privpgd.columns.readings import Readable, Reading, attribute_of
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.counting import Weights
 from sdv_privpgd.privacy.curator import Curator
@@ -72,10 +73,13 @@ def charged(query, weights):
 
 @given(rows=st.lists(ROW, max_size=15), row=ROW, weights=WEIGHTS)
 def test_a_first_look_weighs_values_as_it_does_rows(rows, row, weights):
+    """But where weights are read a row counts as one, whatever it says: as the most there is."""
     reading = Reading(name="y", asks=frozenset(["categories"]), cells=GRID)
-    found = []
+    of_weights = Readable(name="w", facts=WeightFacts(low=weights.low, high=weights.high))
+    found, read = [], []
     for each in (rows, [*rows, row]):
-        first = table(each, weights).first_look([reading], books(weights))
+        first = table(each, weights).first_look([reading, of_weights], books(weights))
+        read.append(MarginalQuery((attribute_of("read", "w"),)).answer(first._dataset))
         counted = dict(first._values.counts("y").pairs())
         total = CountQuery().answer(first._dataset)[0]
         assert sum(counted.values()) == total
@@ -83,6 +87,7 @@ def test_a_first_look_weighs_values_as_it_does_rows(rows, row, weights):
         found.append(counted)
     changed = [found[1].get(value, 0) - found[0].get(value, 0) for value in ("a", "b", None)]
     assert sum(np.square(changed)) <= weights.units**2
+    assert sorted(read[1] - read[0]) == [0, 0, 0, 0, weights.units]
 
 
 @pytest.mark.parametrize(

@@ -397,6 +397,9 @@ def test_workbooks(workbook):
     day = pd.Timestamp("2020-01-05")
     odd = read_table(workbook([["age", "zip", "ill"], ["<18", None, None]]), Reading(), PEOPLE)
     assert odd["age"].tolist() == [UNREAD]
+    facts = {"rate": {"sdtype": "numerical", "number_format": "12 %"}}
+    shares = read_table(workbook([["rate"], [0.12], ["13 %"]]), Reading(), facts)
+    assert shares["rate"].tolist() == [UNREAD, "13 %"]  # or is it 0.12 %?
     table = read_table(workbook([["n", "day"], [1, day], [2.5, day]]), Reading(header=True), None)
     assert table["n"].tolist() == [1, 2.5]
     assert table["day"].tolist() == [day, day]

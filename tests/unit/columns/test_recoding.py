@@ -379,6 +379,9 @@ def test_groups_in_a_codebook_are_pairs(tmp_path):
         (Datetime(datetime_format="%d%m%Y"), "float64", None),
         (Datetime(datetime_format="%d.%m.%Y"), "Int64", "no format of digits alone"),
         (Datetime(), "int64", "no format of digits alone"),
+        (Numerical(number_format="12.5 %"), "float64", "as which Excel keeps 12 %"),
+        (Numerical(number_format="12.5 %"), "object", None),
+        (Numerical(number_format="1234,5"), "float64", None),
     ],
 )
 def test_what_no_cell_of_a_dtype_can_be_is_said_before_anything_is_spent(declared, dtype, said):

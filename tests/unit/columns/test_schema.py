@@ -271,7 +271,7 @@ DATES = ["date", "birth_date", "date_of_birth", "DOB", "Geburtsdatum", "visit da
 ORDINARY = [
     "paid", "covid", "grid", "key", "valid", "type_id", "status_id", "hausnr", "id_type", "update",
     "mandate", "dated", "date_type", "sex", "age", "", "7", "is_customer", "new patient",
-    "page_ref",
+    "page_ref", "SeniorCitizen", "active_user",
     "hours per person", "household_size", "house number", "customer type", "kundenart", "postcode",
     "numero_de_pieces", "nation", "код", "номер дома", "nr_domu", "성별", "年龄", "age_of_patient",
     "number", "name_of_ward", "ward_name", "person_years", "hausnummer_zusatz", "visit_number",

@@ -32,6 +32,9 @@ from sdv_privpgd.drafting.formats import are_seldom_categories, type_of
         (["-$5", "$1,200"], None),  # 1.2 or 1200
         (["(1,234.50)", "12.00"], "number:(1,234.50)"),
         (["5 mg", "10 mg"], "number:1234 mg"),
+        (["  9.07%", " 15.51%"], "number:1234.50%"),  # lined up
+        (["Jan-2015", "May-2016"], "date:%b-%Y"),
+        (["2015-01", "2016-12"], "date:%Y-%m"),
     ],
 )
 def test_cells_that_are_all_written_alike_say_how(cells, said):

@@ -282,13 +282,15 @@ def test_a_fit_goes_on_where_declarations_may_be_meant(cells, declared):
             (cell, 6)
             for cell in ("12 %", "$1,234.50", "1.234,5", "-5€", "(5) £", 77.59461, "12,34")
         ),
+        *((cell, 6) for cell in ("USD 1,234.50", "12’345.60 CHF", "3.283E-05", "-1,5e3")),
         *((cell, 7) for cell in ("a@b", "https://x", "550e8400-e29b-41d4-a716-446655440000")),
         *(
             (cell, 0)
             for cell in ("401.9", 250.01, "18-25", "18 bis 25", "5 mg", "16", "ill", "A123", 7, "")
         ),
+        *((cell, 0) for cell in ("DRG 470", "1E5", "ICD 10.1")),
         *((cell, 0) for cell in ("1,2,3", "1,2")),
-        *((cell * 20_000 + "!", 0) for cell in ("f", "1,", "12-", "a@", "123.", "$1")),
+        *((cell * 20_000 + "!", 0) for cell in ("f", "1,", "12-", "a@", "123.", "$1", "USD 1,")),
         *((cell, code) for cell, code in ((None, 1), (object(), 2))),
     ],
 )
