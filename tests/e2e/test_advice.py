@@ -113,12 +113,14 @@ def test_a_constraint_keeps_dates_in_order():
     later = DAYS + pd.to_timedelta(RNG.integers(0, 30, ROWS), unit="D")
     table = pd.DataFrame({"admitted": DAYS, "discharged": later})
     columns = dict.fromkeys(table, Datetime(date(2019, 1, 1), date(2021, 12, 31)))
-    order = Inequality("admitted", "discharged")
+    order, other = (Inequality(*names) for names in ([*table], [*table][::-1]))
     wrong = []
-    for constraints in ([], [order]):
+    for constraints in ([], [order], [other]):
         fitted = fit_table(table, columns, 5.0, 1e-6, seed=0, constraints=constraints)
         said = said_of(fitted, "Dates seem to be in order")
         assert len(said) == (not constraints)
+        said = said_of(fitted, "The table contradicts a constraint: 'discharged', 'admitted' in ")
+        assert len(said) == (other in constraints)
         rows = fitted.sample(ROWS)
         wrong.append(float((rows["admitted"] > rows["discharged"]).mean()))
     assert wrong[1] == 0 < wrong[0]
@@ -159,7 +161,8 @@ def test_who_spends_more_sees_the_tail_that_noise_hid():
 
 def test_all_that_advises_is_followed():
     followed = [said for said, *_ in COLUMNS] + [
-        "Dates seem to be in order", "The rows are few", "Correlations of two", "Noise hid what",
+        "Dates seem to be in order", "The table contradicts", "The rows are few",
+        "Correlations of two", "Noise hid what",
     ]  # fmt: skip
     others = {
         "": "what a look found unclear: its own text",
