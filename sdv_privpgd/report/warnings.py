@@ -540,8 +540,8 @@ FIT_RULES = (
          "Dates seem to be in order, and rows may have them the other way round, because nothing "
          "says so: declare the constraint {}."),
     Rule(Rank.DOUBTFUL, _contradicted, MANY,
-         "The table contradicts a constraint: {}. Sampled rows meet it all the same: check the order "
-         "of its columns, or its list of combinations, or leave it out."),
+         "The table contradicts a constraint: {}. Sampled rows meet it all the same: check the "
+         "order of its columns, or its list of combinations, or leave it out."),
     Rule(Rank.NOISE, _few_rows, MANY,
          "The rows are few for this epsilon and these columns: {}. Choose fewer columns or cells, "
          "or a larger epsilon."),
