@@ -19,7 +19,7 @@ import pandas as pd
 
 from sdv_privpgd.base import cached_property
 from sdv_privpgd.base.domain import Clique
-from sdv_privpgd.base.words import listed, rounded_up, share
+from sdv_privpgd.base.words import grouped, listed, rounded_up, share
 from sdv_privpgd.columns.bins import Categories, Ticks
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.facts import ColumnFacts, DateFacts, NumberFacts, TruthFacts
@@ -574,9 +574,7 @@ def _of_columns(columns: Mapping[str, ColumnShares]) -> list[tuple[Rule, Finding
 
 def _sentences(found: Iterable[tuple[Rule, Finding]]) -> list[str]:
     """Returns a line for each kind of finding and each remedy, with all that it was found of."""
-    kinds: dict[tuple[str, str], list[str]] = {}
-    for rule, finding in found:
-        kinds.setdefault((rule.text, finding.remedy), []).append(finding.words)
+    kinds = grouped(((rule.text, finding.remedy), finding.words) for rule, finding in found)
     return [
         f"{text.format(listed(words))} {remedy}".strip() for (text, remedy), words in kinds.items()
     ]
