@@ -1,7 +1,8 @@
 """Writes numbers, shares and dates as people do. The texts are as private as the values."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -65,6 +66,14 @@ def in_columns(rows: Sequence[Sequence[str]]) -> list[str]:
 def number_of(count: float, word: str = "row") -> str:
     """So many of a thing."""
     return f"{count:,.0f} {word}{'s' * (round(count) != 1)}"
+
+
+def grouped(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, list]:
+    """What belongs to each key, in order."""
+    found: dict[Any, list] = {}
+    for key, each in pairs:
+        found.setdefault(key, []).append(each)
+    return found
 
 
 def listed(names: Sequence[str], most: int = 6) -> str:

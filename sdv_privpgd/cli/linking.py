@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sdv_privpgd.base.progress import one_step, shown
-from sdv_privpgd.base.words import listed
+from sdv_privpgd.base.words import grouped, listed
 from sdv_privpgd.cli.documents import read_constraints, read_json
 from sdv_privpgd.cli.journal import Journal
 from sdv_privpgd.cli.keeping import kept_in
@@ -378,10 +378,7 @@ _ENDS = "child_table_name", "child_foreign_key", "parent_table_name", "parent_pr
 
 def _by_table(names: Iterable[str]) -> dict[str, list[str]]:
     """Columns that are named as TABLE.COLUMN, by table."""
-    found: dict[str, list[str]] = {}
-    for table, _, column in (name.partition(".") for name in names):
-        found.setdefault(table, []).append(column)
-    return found
+    return grouped((table, own) for table, _, own in (name.partition(".") for name in names))
 
 
 def _link(text: str) -> tuple[str, str, str, str]:

@@ -16,7 +16,7 @@ from pandas.api.types import is_numeric_dtype
 
 from sdv_privpgd._lazy import need
 from sdv_privpgd.base import cached_property
-from sdv_privpgd.base.words import in_columns, listed
+from sdv_privpgd.base.words import grouped, in_columns, listed
 from sdv_privpgd.cli.documents import (
     declared_type,
     has_format,
@@ -74,8 +74,8 @@ _NOT_MODELLED = (
 _TEXT = (
     "{} would not be in the rows: no number, date or time is read in all of their cells, or dates "
     "in two ways (05/01/2024 is in January or in May), and most of these differ, or are numbers or "
-    "dates. --skip-footer 1 leaves out a line of sums, --na "
-    "WORD says which word among them is missing, and --thousands , what is between thousands."
+    "dates. --skip-footer 1 leaves out a line of sums, --na WORD says which word among them is "
+    "missing, and --thousands SIGN what is between thousands."
 )
 _NUMBERED = "{} would get new numbers, whatever the table says there: their cells look like ids."
 _NO_KEYS = "{} are ids by their names and no keys, so that several rows may have the same."
@@ -336,24 +336,20 @@ def detected(
         is_open, cells = name not in (*keys, *how.dtypes) and len(column) > 0, []
         is_number = kind in ("ordinal", "numerical") and is_numeric_dtype(column.dtype)
         if is_open and are_all(time, column):
-            written[name] = {**Typed.of("=time").words, "range_is_nullable": True}
+            written[name] = dict(Typed.of("=time").words)
         elif kind == "datetime" and column.dtype.kind == "M":
-            written[name] = {"sdtype": kind, "range_is_nullable": True}
+            written[name] = {"sdtype": kind}
         elif is_number or (is_open and are_all(Decimal, column)):
             named = 0 if column.dtype.kind in "iu" else None
             places = places_of(column, MANY) if is_open else named
-            written[name] = {
-                "sdtype": "numerical",
-                "range_is_nullable": True,  # all others are numbers
-                **({} if places is None else {"decimal_places": places}),
-            }
+            written[name] = {"sdtype": "numerical", "decimal_places": places}
             is_whole = is_number and is_open and places == 0
             if is_whole and column.between(1900_01_01, 2099_12_31).all():
                 cells = [str(int(number)) for number in column.unique()]
         elif len(column) > 0 and name not in how.dtypes and kind in ("categorical", "id"):
             cells = [*column.unique()]
             if all(isinstance(cell, bool | np.bool_) for cell in cells):
-                written[name] = {"sdtype": "boolean", "range_is_nullable": True}
+                written[name] = {"sdtype": "boolean"}
         form = columns[name].get("datetime_format") or ""
         zones = {"".join(_ZONE.findall(str(cell))) for cell in column.unique()} if form else set()
         if form.endswith("%z") and len(zones) == 1 and all(zones):
@@ -370,12 +366,13 @@ def detected(
             said = type_of(cells)
             may_be_id = kind == "id" and (said or "").startswith("number")
             if said and (not may_be_id or _AMOUNT.search(said)):
-                facts = Typed.of(f"{name}={said}").facts(arguments.decimal or ".")
-                written[name] = {**facts, "range_is_nullable": True}
+                written[name] = Typed.of(f"{name}={said}").facts(arguments.decimal or ".")
             elif kind == "categorical" and (
                 2 * len(cells) > len(column) or are_seldom_categories(cells)
             ):
                 columns[name] = {"sdtype": "unknown"}
+    for words in written.values():
+        words["range_is_nullable"] = True  # all cells that are there can be read
     return {**columns, **{name: {"sdtype": "unknown"} for name in dropped}}, keys, written
 
 
@@ -460,10 +457,7 @@ def questions(
 
 def on_lost(lost: Mapping[str, str], allowed: Collection[str], people: People) -> list[str]:
     """Sentences on columns that would be lost and are not allowed to be, and what mends that."""
-    reasons: dict[str, list[str]] = {}
-    for name, why in lost.items():
-        if name not in allowed:
-            reasons.setdefault(why, []).append(name)
+    reasons = grouped((why, name) for name, why in lost.items() if name not in allowed)
     said = [why.format(listed([*map(repr, names)])) for why, names in reasons.items()]
     if said:
         names = quote(",".join(name for each in reasons.values() for name in each))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sdv_privpgd.base.words import dates, number, short_number
+from sdv_privpgd.base.words import dates, grouped, number, short_number
 from sdv_privpgd.columns.bins import Categories, Interval, Ticks
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.dates import write_dates
@@ -42,9 +42,7 @@ def code_names(column: Column) -> Names:
     else:
         lows, highs, ticks = _of_ticks(column, cells)
     codes = range(len(cells)) if column.merging is None else column.merging.codes
-    members: dict[int, list[int]] = {}
-    for cell, code in enumerate(codes):
-        members.setdefault(code, []).append(cell)
+    members = grouped((code, cell) for cell, code in enumerate(codes))
     found = [held for _, held in sorted(members.items())]
     missing = [MISSING] * column.nullable
     labels = [_label(lows[held[0]], highs[held[-1]], held, cells) for held in found]

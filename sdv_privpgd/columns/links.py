@@ -254,8 +254,7 @@ class Tree(FieldsAlone):
 
     def numbers(self, table: str) -> dict[str, dict]:
         """The columns of numbers of children of a table's rows, as they are declared."""
-        found = {each.number: each.max_children for each in self.below(table)}
-        return {name: _counted(most) for name, most in found.items()}
+        return {each.number: _counted(each.max_children) for each in self.below(table)}
 
     def handed(self, table: str, name: str) -> str:
         """The name that rows of a table have a column of the root by."""
@@ -300,17 +299,11 @@ class Tree(FieldsAlone):
                     f"max_children of its links: together they may have {most} at most. Choose "
                     "smaller ones: of more rows so many are used, by chance."
                 )
-            link = self.above(table)
-            above = {} if link is None else self.carried(link.parent, columns)
-            own = set() if link is None else {link.above(name) for name in above}
-            taken = [
-                name
-                for name in columns[table]
-                if name in own
-                or name in self.numbers(table)
-                or name in (self.in_family(table), *((link.place, link.since) if link else ()))
-            ]
-            if taken:
+            link, added = self.above(table), {*self.numbers(table)}
+            if link is not None:
+                above = self.carried(link.parent, columns)
+                added |= {*self.joined(table, above), str(link.since)}
+            if taken := [name for name in columns[table] if name in added]:
                 raise ValueError(
                     f"Columns of {table!r} are called {taken!r}, as those are that links add: "
                     "rename them."

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sdv_privpgd.base.words import grouped
 from sdv_privpgd.columns.date_formats import on_dates
 from sdv_privpgd.columns.naming import on_names, on_repeated_ids, repeated_ids
 from sdv_privpgd.columns.parsing import read_words
@@ -111,10 +112,7 @@ def _mixed(name: str, values: Any) -> Iterator[str]:
             f"cell with the text {str(others[0])!r} is not found. Write {str(others[0])!r} if it "
             "is meant."
         )
-    alike: dict[str, list[str]] = {}
-    for text in texts:
-        alike.setdefault(text.strip().casefold(), []).append(text)
-    for same in alike.values():
+    for same in grouped((text.strip().casefold(), text) for text in texts).values():
         if len(set(same)) > 1:
             yield (
                 f"range_values of {name!r} has {_some(same)}, which differ in spaces or capitals "

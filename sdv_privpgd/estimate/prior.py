@@ -9,7 +9,8 @@ which is solved by its dual: one number for each noisy cell, by L-BFGS. The larg
 more the rows are trusted. They are bent to the answers as long as they still tell as much as half
 of them do: few rows would bring more chance into pairs than they take noise out. What is left
 between a column and its weighted rows is raked away, pair by pair, so rows that are hardly bent do
-no harm. They are left out where most of their columns surely lie elsewhere.
+no harm. They are left out where most of their columns surely lie elsewhere. As far as answers show
+that columns are not related as theirs are, they get columns of different rows.
 
 Everything here is post-processing of noisy answers and of public rows: public and free.
 """
@@ -18,6 +19,7 @@ import math
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -79,6 +81,15 @@ class PublicRows:
             return self
         rows = np.sort(np.random.default_rng(seed).choice(number, most, replace=False))
         return replace(self, codes=self.codes[rows], weights=self.weights[rows])
+
+    def loosened(self, part: float, seed: int) -> "PublicRows":
+        """Returns rows of which a part is as it was. Others have columns of different rows."""
+        rng, codes = np.random.default_rng(seed), np.array(self.codes)
+        rows = np.flatnonzero(rng.random(len(codes)) >= part)
+        chance = self.weights / self.weights.sum()
+        for column in codes.T:
+            column[rows] = rng.choice(column, len(rows), p=chance)
+        return replace(self, codes=codes)
 
     def completed(self, one_way: Mapping[str, np.ndarray], seed: int) -> "PublicRows":
         """Returns the rows with codes of what is lacking, independent of all others."""
@@ -235,6 +246,7 @@ def weighted(
     rows = rows.completed(agreed.one_way, seed)
     if _lies_elsewhere(domain, measurements, rows):
         return None
+    rows = rows.loosened(_shown(noisy, agreed, rows), seed)
     judged = _Dual.of(rows.cut(_JUDGED, seed), list(noisy))
     least, trust, start = _KEPT * effective_rows(judged.first), TRUSTS[0], None
     for each, weights, told in judged.path(noisy, agreed.total, progress):
@@ -262,6 +274,31 @@ def _lies_elsewhere(domain: Domain, measurements: Sequence[Measurement], rows: P
     total = estimate_total(domain, measurements).value
     found = Compared.of(shares, effective_rows(rows.weights), answers, total)
     return bool(known) and found.is_wrong.mean() > 0.5
+
+
+def _shown(noisy: "_Tables", agreed: ConsistentTables, rows: PublicRows) -> float:
+    """The part of what public rows say of relations that answers show, from 0 to 1.
+
+    That is by least squares, and a standard error more: what noise hides is believed. With columns
+    of the prior in opposite orders pairs of seven tables of R were 1.3 times as far off as without
+    a prior before, and 0.7 times since (3 seeds, epsilon 0.2 and 1); with other rows of the table
+    0.4 to 0.6 times both before and since, and with two standard errors.
+    """
+    first = WeightedRows(rows=rows, weights=rows.weights / rows.weights.sum(), trust=math.inf)
+    together = square = 0.0
+    for (grouping, clique), table in noisy.items():
+        if len(clique) == 1 or rows.lacking & set(clique):
+            continue
+        counts = [agreed.one_way[name] for name in clique]
+        if grouping is not None:
+            counts = [np.bincount(grouping[n], own) for n, own in zip(clique, counts, strict=True)]
+        apart = reduce(np.multiply.outer, counts) / agreed.total ** (len(counts) - 1)
+        margins = {(axis,): own[None] for axis, own in enumerate(counts)}
+        (like,) = of_largest_entropy(margins, first.shares(clique, grouping)[None], agreed.total)
+        step, variance = like - apart, table.weighed_variance
+        together += float((step * (table.counts - apart)).sum()) / variance
+        square += float(np.square(step).sum()) / variance
+    return min(max((together + math.sqrt(square)) / square, 0.0), 1.0) if square else 1.0
 
 
 def towards(

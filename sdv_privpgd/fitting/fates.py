@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from textwrap import wrap
 from typing import Any
 
-from sdv_privpgd.base.words import in_columns, listed, number_of, share
+from sdv_privpgd.base.words import grouped, in_columns, listed, number_of, share
 from sdv_privpgd.columns.schema import PublicDomainError
 from sdv_privpgd.discovery.first_look import FirstLook
 from sdv_privpgd.fitting.description import Description
@@ -174,9 +174,7 @@ def _on_hidden(
     look = _first_look(settings, description)
     own = {name: n for name, n in look.rows_needed(num_rows).items() if name in names}
     if num_rows is None:
-        alike: dict[int, list[str]] = {}
-        for name, number in own.items():
-            alike.setdefault(number, []).append(repr(name))
+        alike = grouped((number, repr(name)) for name, number in own.items())
         most = [f"{number:,} rows of {listed(each)}" for number, each in alike.items()]
         said = (
             f"At this epsilon noise hides what fewer than {', or '.join(most)} share. Declare "
@@ -204,10 +202,8 @@ def _on_hidden(
 
 def on_lost(told: Mapping[str, Fate], allowed: Collection[str] = ()) -> list[str]:
     """Returns a sentence for each reason why columns would be lost that are not allowed to be."""
-    reasons: dict[str, list[str]] = {}
-    for name, fate in told.items():
-        if fate.lost and name not in allowed:
-            reasons.setdefault(fate.lost, []).append(repr(name))
+    lost = {name: fate.lost for name, fate in told.items() if fate.lost and name not in allowed}
+    reasons = grouped((why, repr(name)) for name, why in lost.items())
     return [reason.format(listed(names)) for reason, names in reasons.items()]
 
 
@@ -231,9 +227,7 @@ def _on_a_screen(table: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
     ]
     if len(short) <= _MANY_LINES:
         return short
-    kinds: dict[tuple[str, ...], list[str]] = {}
-    for name, *kind in short:
-        kinds.setdefault(tuple(kind), []).append(name)
+    kinds = grouped((tuple(kind), name) for name, *kind in short)
     return [(listed(names, 3), *kind) for kind, names in kinds.items()]
 
 

@@ -118,18 +118,18 @@ def measure_quadrants(
     """Returns the quadrants of all pairs, for the part of ``mu_squared`` that is best for both.
 
     A correlation moves few rows from each of many cells, and many from side to side: of k times k
-    cells its noise is k times that of a cell, and of quadrants pi / 2 times theirs. The sides hold
-    about equal shares of the records by noisy answers; where there are none, or groups are to be
-    ``is_public``, of the codes.
+    cells its noise is k times that of a cell, and of quadrants pi / 2 times theirs. Noisy answers
+    alone decide on the sides; they can be ``is_public``, the same in other tables.
     """
     domain, total = curator.domain, counted_total(curator)
-    even = Grouping.of({name: equal_groups(np.ones(n), 2) for name, n in domain.size_of.items()})
     asked = [pair for pair in pairs if _cells(domain, pair, 2) == 4]
     if total is None or not asked:
         return []
+    counts = _shares(curator, is_public=is_public)
+    sides = Grouping.of({name: equal_groups(own, 2) for name, own in counts.items()})
     noise, own = (
         noise_of(curator.ledger, queries, mu_squared) / total
-        for queries in (map(MarginalQuery, pairs), [QuadrantQuery(each, even) for each in asked])
+        for queries in (map(MarginalQuery, pairs), [QuadrantQuery(each, sides) for each in asked])
     )
     noise *= fmean(math.sqrt(domain.size(pair)) for pair in pairs)
     part = part_for(_CORRELATION * noise, (noise / (math.pi / 2 * own)) ** 2 - 1)
@@ -143,17 +143,19 @@ def measure_quadrants(
         "quadrants of pairs",
         progress,
         is_named=len(set(weights.values())) > 1,
-        grouping=even if is_public else _sides(curator, even),
+        grouping=sides,
         kind=QuadrantQuery,
     )
 
 
-def _sides(curator: Curator, even: Grouping) -> Grouping:
-    """Two sides of each attribute that hold about equal shares of the records."""
-    if not curator.measurements:
-        return even
-    counts = consistent_tables(curator.domain, curator.measurements).one_way
-    return Grouping.of({name: equal_groups(own, 2) for name, own in counts.items()})
+def _shares(curator: Curator, *, is_public: bool) -> Mapping[str, np.ndarray]:
+    """Of what groups of each attribute have equal parts: its noisy counts, or its codes.
+
+    The latter where there are no answers, and for groups that are ``is_public``.
+    """
+    if is_public or not curator.measurements:
+        return {name: np.ones(size) for name, size in curator.domain.size_of.items()}
+    return consistent_tables(curator.domain, curator.measurements).one_way
 
 
 def measure_coarsely(
@@ -168,17 +170,14 @@ def measure_coarsely(
     """Returns the measurements of pairs over groups that hold about equal shares of the records.
 
     They take a part of ``mu_squared``. There are four groups of each attribute, or eight where the
-    noise is low beside the counts. Noisy answers alone decide on them; where there are none, or
-    groups are to be ``is_public``, the same in other tables, they have about equal numbers of
-    codes. Pairs of equal importance are measured in one release; others have budgets in the ratio
+    noise is low beside the counts. Noisy answers alone decide on them; they can be ``is_public``,
+    the same in other tables. Pairs of equal importance are measured in one release; others have budgets in the ratio
     of their importance.
     """
-    domain, known = curator.domain, curator.measurements
     total, number, share = counted_total(curator), GROUPS, mu_squared * _OF_MANY
     if total is not None and _stand_out(curator, pairs, share, total, _CLEAR):
         number = FINE_GROUPS
-    even = {name: np.ones(domain.size((name,))) for name in domain.attributes}
-    counts = consistent_tables(domain, known).one_way if known and not is_public else even
+    counts = _shares(curator, is_public=is_public)
     weights = clique_weights(pairs, importance)
     return measure_by_weight(
         curator,

@@ -13,6 +13,7 @@ import pandas as pd
 from sdv_privpgd.base import cached_property
 from sdv_privpgd.base.arguments import check_integer
 from sdv_privpgd.base.domain import Clique, Grouping
+from sdv_privpgd.base.words import grouped
 from sdv_privpgd.columns.bins import Categories
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.labels import MISSING, code_labels
@@ -393,9 +394,7 @@ def _of_frame(frame: pd.DataFrame, how: HowPublished) -> list[TidyTable]:
         for own in (zip(*named, strict=True) if named else [()] * len(rows))
     ]
     rounds = rows["round"].astype(str) if "round" in rows else [""] * len(rows)
-    members: dict[tuple[Clique, str], list[int]] = {}
-    for row, key in enumerate(zip(cliques, rounds, strict=True)):
-        members.setdefault(key, []).append(row)
+    members = grouped((key, row) for row, key in enumerate(zip(cliques, rounds, strict=True)))
     found, noise = [], _stddevs(rows, np.isnan(told))
     for (clique, _), held in members.items():
         own, numbers = None if noise is None else noise[held], told[held]

@@ -19,7 +19,7 @@ import pandas as pd
 
 from sdv_privpgd.base import cached_property
 from sdv_privpgd.base.domain import Clique, Grouping
-from sdv_privpgd.base.words import listed, rounded_up, share
+from sdv_privpgd.base.words import grouped, listed, rounded_up, share
 from sdv_privpgd.columns.bins import Categories, Ticks
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.facts import ColumnFacts, DateFacts, NumberFacts, TruthFacts
@@ -100,6 +100,7 @@ class PublicFacts:
     counted: Collection[str] = ()  # columns beyond whose range it was counted how many rows lie
     added: Collection[str] = ()  # columns of an order of rows, of which there is nothing to mend
     handed: Collection[str] = ()  # those of added ones that may be in order with others
+    rules: Sequence[Any] = ()  # what constraints say of the cells of some columns together
     settings: Sequence[str] = ()  # sentences that follow from declarations and settings alone
 
     @cached_property
@@ -405,6 +406,20 @@ def _order(facts: PublicFacts) -> Finding | None:
     return Finding(float(len(found)), listed(found))
 
 
+def _contradicted(facts: PublicFacts) -> Finding | None:
+    """The part of the rows that surely is in cells where a constraint lets none be, at most."""
+    found, order = [Finding(0.0)], facts.schema.domain().attributes.index
+    for clique, allowed in (each for rule in facts.rules for each in rule.possible().items()):
+        axes = sorted(range(len(clique)), key=lambda axis: order(clique[axis]))
+        if table := facts.noisy.get(tuple(clique[axis] for axis in axes)):
+            outside = ~allowed.transpose(axes)
+            part = float(table.counts[outside].sum()) / facts.total.value
+            error = SURE * math.sqrt(table.variance * outside.sum()) / facts.total.value
+            words = f"{listed([*map(repr, clique)])} in {share(part)} of the rows"
+            found.append(Finding(part - error, words))
+    return max(found, key=lambda each: each.value)
+
+
 def _moments(column: Column, *ticks: np.ndarray) -> list[np.ndarray]:
     return [each.astype(np.int64).astype(f"datetime64[{column.unit}]") for each in ticks]
 
@@ -535,6 +550,9 @@ FIT_RULES = (
     Rule(Rank.DOUBTFUL, _order, 0,
          "Dates seem to be in order, and rows may have them the other way round, because nothing "
          "says so: declare the constraint {}."),
+    Rule(Rank.DOUBTFUL, _contradicted, MANY,
+         "The table contradicts a constraint: {}. Sampled rows meet it all the same: check the "
+         "order of its columns, or its list of combinations, or leave it out."),
     Rule(Rank.NOISE, _few_rows, MANY,
          "The rows are few for this epsilon and these columns: {}. Choose fewer columns or cells, "
          "or a larger epsilon."),
@@ -585,9 +603,7 @@ def _of_columns(columns: Mapping[str, ColumnShares]) -> list[tuple[Rule, Finding
 
 def _sentences(found: Iterable[tuple[Rule, Finding]]) -> list[str]:
     """Returns a line for each kind of finding and each remedy, with all that it was found of."""
-    kinds: dict[tuple[str, str], list[str]] = {}
-    for rule, finding in found:
-        kinds.setdefault((rule.text, finding.remedy), []).append(finding.words)
+    kinds = grouped(((rule.text, finding.remedy), finding.words) for rule, finding in found)
     return [
         f"{text.format(listed(words))} {remedy}".strip() for (text, remedy), words in kinds.items()
     ]

@@ -16,7 +16,8 @@ from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.dates import instants, to_ticks
 from sdv_privpgd.columns.decoders import decoder_for
 from sdv_privpgd.columns.encoders import encode
-from sdv_privpgd.columns.scalars import indices, plain, quiet
+from sdv_privpgd.columns.number_formats import NumberFormat
+from sdv_privpgd.columns.scalars import indices, number_in, plain, quiet
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.synthesize.engine import Model
 
@@ -89,7 +90,7 @@ def _end(column: Column, end: Any, rounded: Callable[[Any], int]) -> Any:
     elif column.unit is not None:
         found = _tick_of_date(column, end, rounded)
     else:
-        number = _number(end)
+        number = _number(end, column.number_format)
         if number is None or isinstance(column.cells, Interval):
             found = None if number is None else float(number)
         else:
@@ -115,9 +116,10 @@ def _tick_of_date(column: Column, end: Any, rounded: Callable[[Any], int]) -> in
     return int(ticks[0]) + (rounded is math.ceil and bool(begun[0] < moments[0]))
 
 
-def _number(end: Any) -> Fraction | float | None:
+def _number(end: Any, written: NumberFormat | None) -> Fraction | float | None:
     """A number as it is written, 0.1 as a tenth, or an infinity; ``None`` for anything else."""
     number = plain(end)
+    number = number_in(number, written) if isinstance(number, str) else number
     if isinstance(number, bool | str | bytes | None):
         return None
     if isinstance(number, float | Decimal) and not math.isfinite(number):

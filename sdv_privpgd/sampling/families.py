@@ -251,11 +251,9 @@ def children_of(
     size = said_many if in_family is None else _read(sampler, in_family, codes, positions)
     counts = np.maximum(size, 1).astype(np.float64)
     many, said_many = _rough(many), _rough(said_many)
-    exact, said_exact = rank + 1, np.ones(len(codes), dtype=np.int64)
-    if link.place is None:
-        exact = np.ones_like(exact)
-    else:
-        said_exact = _read(sampler, link.place, codes, positions)
+    exact, said_exact = np.ones_like(rank), np.ones(len(codes), dtype=np.int64)
+    if link.place is not None:
+        exact, said_exact = rank + 1, _read(sampler, link.place, codes, positions)
     at_place, said_places = _rough(exact), _rough(said_exact)
     known, followed = ({}, {}) if siblings is None else (siblings.tables, siblings.followed)
     most = 0 if siblings is None else siblings.most

@@ -113,8 +113,8 @@ def of_families(
         keys = tree.keys_of(name)
         for each in keys:
             _require_ids(source, each)
-        clocks_own = [each.name for each in clocks[name][:1]]
-        settled[name] = _settled(source, [*keys, *columns[name], *clocks_own])
+        read = [*keys, *columns[name], *(each.name for each in clocks[name][:1])]
+        settled[name] = _settled(source, read)
     families = Families(settled, tree, most, clocks)
     pairs = {
         (name, in_order): SiblingSource(

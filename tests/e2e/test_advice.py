@@ -124,6 +124,16 @@ def test_a_constraint_keeps_dates_in_order():
     assert wrong[1] == 0 < wrong[0]
 
 
+def test_a_constraint_the_other_way_round_is_told():
+    low = RNG.integers(0, 50, ROWS)
+    table = pd.DataFrame({"low": low, "high": low + RNG.integers(20, 40, ROWS)})
+    columns = dict.fromkeys(table, Numerical(0, 100, decimal_places=0))
+    for names in (["high", "low"], ["low", "high"]):
+        fitted = fit_table(table, columns, 5.0, 1e-6, constraints=[Inequality(*names)])
+        said = said_of(fitted, "The table contradicts a constraint: 'high', 'low' in ")
+        assert len(said) == (names[0] == "high")
+
+
 def test_fewer_columns_and_a_larger_epsilon_make_pairs_better():
     trait = RNG.normal(size=600)
     names = [f"item {number}" for number in range(12)]
@@ -159,7 +169,8 @@ def test_who_spends_more_sees_the_tail_that_noise_hid():
 
 def test_all_that_advises_is_followed():
     followed = [said for said, *_ in COLUMNS] + [
-        "Dates seem to be in order", "The rows are few", "Correlations of two", "Noise hid what",
+        "Dates seem to be in order", "The table contradicts", "The rows are few",
+        "Correlations of two", "Noise hid what",
     ]  # fmt: skip
     others = {
         "": "what a look found unclear: its own text",

@@ -10,11 +10,13 @@ from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.estimate.consistency import consistent_tables
 from sdv_privpgd.estimate.denoising import denoised
 from sdv_privpgd.estimate.interactions import of_largest_entropy
+from sdv_privpgd.estimate.noisy_tables import noisy_tables
 from sdv_privpgd.estimate.prior import (
     Compared,
     PublicRows,
     WeightedRows,
     _minimized,
+    _shown,
     are_as_good_as_own,
     towards,
     use_of,
@@ -131,6 +133,21 @@ def test_a_prior_that_says_nothing_of_pairs_costs_little(kind):
         errors.append([error(denoised(each).tables, codes) for each in (plain, leant)])
     without, with_prior = np.mean(errors, axis=0)
     assert with_prior < 1.05 * without
+
+
+def test_answers_tell_how_much_of_a_prior_s_relations_is_there():
+    rng = np.random.default_rng(0)
+    answers, near = measured(chain(NUMBER, rng), 20.0), chain(8_000, rng)
+    turned = np.sort(near, axis=0)  # its columns have the right shares, and no right relation
+    turned[:, 1] = turned[::-1, 1]
+    known = consistent_tables(DOMAIN, answers)
+    noisy = {(None, clique): table for clique, table in noisy_tables(DOMAIN, answers).items()}
+    found = [_shown(noisy, known, public(codes)) for codes in (near, turned)]
+    assert found[0] == pytest.approx(1, abs=0.05)
+    assert found[1] < 0.2
+    shares = public(turned).loosened(found[1], 0).codes
+    apart = np.multiply.outer(*(np.bincount(column) for column in shares.T[:2])) / 8_000
+    assert np.abs(counted(shares, ("a", "b")) - apart).sum() / 8_000 < 0.3
 
 
 def test_cells_that_no_public_row_has_get_rows_where_answers_say_so():

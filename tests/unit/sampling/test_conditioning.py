@@ -191,6 +191,7 @@ PRICE = column(range_min=-1, range_max=9, decimal_places=2)
 REAL = column(range_min=0, range_max=1)
 DAY = column(sdtype="datetime", range_min="2020-01-01", range_max="2020-12-31")
 MONTH = column(sdtype="datetime", range_min="2020-01", range_max="2021-12", datetime_format="%Y-%m")
+PAID = column(range_min=0, range_max=2_000, number_format="1.234,50 €")
 GRADE = column(sdtype="ordinal", range_values=["poor", "fair", "good"])
 
 
@@ -207,6 +208,7 @@ GRADE = column(sdtype="ordinal", range_values=["poor", "fair", "good"])
         (PRICE, Between(0.1, 0.3), (10, 30)),
         (PRICE, Between(0.1 + 0.2, 0.9), (31, 90)),  # just above 0.3
         (PRICE, Between(-0.005, 0.005), (0, 0)),
+        (PAID, Between("1.000,10 €", "1200"), (100_010, 120_000)),
         (REAL, Between(0.25, None), (0.25, 1.0)),
         (REAL, Between(-np.inf, 3), (-np.inf, 3.0)),
         (DAY, Between("2020-01-02", "2020-01-04"), (18263, 18265)),
