@@ -171,8 +171,8 @@ def measure_coarsely(
 
     They take a part of ``mu_squared``. There are four groups of each attribute, or eight where the
     noise is low beside the counts. Noisy answers alone decide on them; they can be ``is_public``,
-    the same in other tables. Pairs of equal importance are measured in one release; others have budgets in the ratio
-    of their importance.
+    the same in other tables. Pairs of equal importance are measured in one release; others have
+    budgets in the ratio of their importance.
     """
     total, number, share = counted_total(curator), GROUPS, mu_squared * _OF_MANY
     if total is not None and _stand_out(curator, pairs, share, total, _CLEAR):
