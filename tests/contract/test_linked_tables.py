@@ -265,10 +265,10 @@ def test_children_come_in_their_order(tables):
     ],
 )
 def test_times_between_children_are_those_of_their_parents_group(start, met, errors):
-    # In 14 fits means were 43.5 and 7.4, with standard deviations of 0.8 and 0.2, and without a
-    # start 41.0 and 9.5, with 1.4 and 0.6. At epsilon 5 they were 51 and 8, and 71 and 41, where
-    # rows without a time broke the order, and dates went before the times between; one fit of 14
-    # with a start has 51.1 and 10.9 there.
+    # In 87 fits means were 43.9 and 7.5, with standard deviations of 1.4 and 0.5; with the
+    # constraint 45.7 and 7.7, with 1.3 and 0.4; without a start 40.6 and 9.4, with 0.9 and 0.3. One
+    # of 150 was out of bounds, so the median of five is taken. At epsilon 5 they were 51 and 8, and
+    # 71 and 41, where rows without a time broke the order, and dates went before the times between.
     rng, number = np.random.default_rng(2), 4_000
     parents = pd.DataFrame({"key": range(number), "often": rng.random(number) < 0.5})
     parents["began"] = rng.integers(0, 1_700, number)
@@ -285,14 +285,12 @@ def test_times_between_children_are_those_of_their_parents_group(start, met, err
     allowed = {"children": ["day"]}
     tables = {"parents": parents, "children": children}
     told = {"allow_lost": allowed, "constraints": {"children": met}}
-    made = fit_tables(tables, columns, link, 20.0, 1e-6, **told).sample()
-    rows = made["children"].dropna().merge(made["parents"], on="key")
-    means = [
-        own.groupby("key")["day"].diff().groupby(own["often"]).mean()
-        for own in (children.dropna().merge(parents, on="key"), rows)
-    ]
+    made = [fit_tables(tables, columns, link, 20.0, 1e-6, **told).sample() for _ in range(5)]
+    joined = [own["children"].dropna().merge(own["parents"], on="key") for own in (tables, *made)]
+    means = [own.groupby("key")["day"].diff().groupby(own["often"]).mean() for own in joined]
     assert means[0].tolist() == pytest.approx([44, 8], abs=1)
-    for found, mean, error in zip(means[1], (44, 8), errors, strict=True):
+    medians = np.median(means[1:], axis=0)
+    for found, mean, error in zip(medians, (44, 8), errors, strict=True):
         assert found == pytest.approx(mean, abs=error)
 
 

@@ -305,13 +305,15 @@ def test_public_rows_that_lie_elsewhere_do_not_choose_the_cells():
     wards = {"ward": rng.choice(["A", "B"], 4_000)}
     own = pd.DataFrame({**wards, "paid": rng.lognormal(6, 0.5, 4_000).round()})
     even = pd.DataFrame({**wards, "paid": rng.integers(0, 100_001, 4_000)})
-    fitted = fit_table(own, columns, epsilon=1.0, prior=even)
+    fits = [fit_table(own, columns, epsilon=1.0, prior=even) for _ in range(5)]
+    fitted = fits[0]
     assert "fine grids" in str(fitted.ledger)
     assert fitted.report().to_dict()["prior"]["doubted"] == ["paid"]
     assert "elsewhere in paid" in fitted.report().html()
     assert fitted.fitted.description.public_rows.lacking == {"paid"}
-    low, middle, high = fitted.sample(4_000)["paid"].quantile([0.1, 0.5, 0.9])
-    assert (low, middle, high) == pytest.approx((212, 403, 765), rel=0.25)
+    # In 7 of 675 fits the last one is 0.25 to 0.55 too high, and it is off by 0.06 in most others.
+    found = np.median([e.sample(4_000)["paid"].quantile([0.1, 0.5, 0.9]) for e in fits], axis=0)
+    assert found == pytest.approx((212, 403, 765), rel=0.25)
     with same_draws():
         near = fit_table(own, columns, epsilon=1.0, prior=own.sample(frac=0.5, random_state=0))
         few = fit_table(own, columns, epsilon=1.0, prior=own.head(30))
