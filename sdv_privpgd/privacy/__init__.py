@@ -10,13 +10,13 @@ An auditor reads these files, in this order, with their lines of code:
     ``privacy/noise.py``            45  rounded Gaussian noise
     ``privacy/selection.py``        31  the exponential mechanism
     ``privacy/thresholding.py``     34  values that nobody declared
-    ``privacy/queries.py``         206  what can be asked, its sensitivity, and a noisy answer
+    ``privacy/queries.py``         220  what can be asked, its sensitivity, and a noisy answer
     ``privacy/counting.py``        136  what is counted over codes, in which units
     ``privacy/dataset.py``          66  codes in memory
     ``privacy/value_counts.py``     63  values, and their counting
     ``privacy/ledger.py``          218  the books; more budget, and people of several tables
     ``privacy/curator.py``         253  charging, counting and noise in one act
-    ``privacy/streams.py``         203  rows in a file or on a cluster, weights, first looks
+    ``privacy/streams.py``         212  rows in a file or on a cluster, weights, first looks
     ``privacy/boundary.py``        181  the table's way in
     ``columns/encoders.py``         60  cells to codes
     ``columns/encoding.py``         37  columns to codes
@@ -29,16 +29,16 @@ An auditor reads these files, in this order, with their lines of code:
     ``sources/frames.py``           42  frames of pandas
     ``sources/people.py``          116  no more than so many rows of a person
 
-These are 2,515 lines of code. Who has rows in files, databases or clusters, or wants them in order,
-reads, of these 1,557 what the rows come through; they hand out cells, keep none but those of rows
+These are 2,538 lines of code. Who has rows in files, databases or clusters, or wants them in order,
+reads, of these 1,555 what the rows come through; they hand out cells, keep none but those of rows
 before, and count none but for the cluster:
 
-    ``sources/opening.py``         142  the source of what a user has, as it is to be read
+    ``sources/opening.py``         143  the source of what a user has, as it is to be read
     ``sources/withheld.py``         41  messages that could quote a cell
     ``sources/files.py``            76  files of Parquet
     ``sources/arrow.py``           151  batches of Arrow, and tables of other libraries
     ``sources/csv.py``             323  files of text, their names, and dtypes that a user names
-    ``sources/texts.py``           150  what a text means
+    ``sources/texts.py``           147  what a text means
     ``sources/spark.py``           269  tallies to the workers of a cluster
     ``sources/families.py``        300  rows of tables that belong together
     ``sources/visits.py``          105  at most so many rows of a person, in order

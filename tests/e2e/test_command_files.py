@@ -111,4 +111,4 @@ def test_whose_rows_are_is_an_id_whatever_the_metadata_says(folder, capsys):
     # As many ids as there are ages would have come back; of each two rows were read at most.
     assert len(pd.read_csv(folder / "out.csv")) < 300
     assert fit(folder, folder / "parquet", "--person-column", "who") == 1
-    assert "--person-column 'who' is no column" in capsys.readouterr().err
+    assert "--person-column names ['who'], which are no columns" in capsys.readouterr().err
