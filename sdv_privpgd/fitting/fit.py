@@ -247,8 +247,8 @@ class Fit:
         counted = inquiry.about(schema).tables(own, self.books.ledger.budget * part, what)
         answers, rows = [*counted.values()], inquiry.rows
         total = estimate_total(schema.domain(), answers).value if rows is None else max(rows, 1)
-        number = effective_rows(public.weights)
-        found = Compared.of(public.shares(schema), number, answers, total)
+        number, prior = effective_rows(public.weights), replace(public, doubted=()).codes(schema)
+        found = Compared.of(prior, number, answers, total)
         wrong, vague = ({*compress(own, each)} for each in (found.is_wrong, found.is_rough))
         looked = wrong | vague | self._outside
         stated = {name: public.replaced[name] for name in own if name in looked}
