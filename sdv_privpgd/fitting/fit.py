@@ -44,7 +44,7 @@ from sdv_privpgd.privacy.queries import GroupedMarginalQuery, MarginalQuery, Mea
 from sdv_privpgd.report.warnings import PublicFacts, warnings_of
 from sdv_privpgd.sampling.families import RowMaker, VisitSampler
 from sdv_privpgd.sampling.sampler import KeyStream, Sampler
-from sdv_privpgd.synthesize.engine import Model
+from sdv_privpgd.synthesize.engine import Engine, Model
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,12 +93,13 @@ class Fitted:
         """
         if self.release is None or self.settings is None:
             raise ValueError("Nothing that could be repeated is known of this fit.")
-        release, description = self.release, self.description
-        return Refits(
-            release=release,
-            engine=method_for(self.settings, description),
-            sampler_of=maker_of(description, self.schema, release.held, release.measurements),
-        )
+        return self.refits_by(method_for(self.settings, self.description))
+
+    def refits_by(self, engine: Engine) -> Refits:
+        """What repeats the fit of a model that this engine has made."""
+        release: Any = self.release
+        maker = maker_of(self.description, self.schema, release.held, release.measurements)
+        return Refits(release=release, engine=engine, sampler_of=maker)
 
     @property
     def unseen(self) -> dict[str, Unseen]:

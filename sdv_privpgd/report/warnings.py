@@ -32,7 +32,7 @@ from sdv_privpgd.estimate import noisy_tables as estimates
 from sdv_privpgd.inference.conditions import HEAVIEST, code_values
 from sdv_privpgd.methods.pipeline import Answers, Release
 from sdv_privpgd.privacy.ledger import PrivacyLedger
-from sdv_privpgd.privacy.queries import GroupedMarginalQuery
+from sdv_privpgd.privacy.queries import GroupedMarginalQuery, QuadrantQuery
 
 OPENING = "Worth a look before the rows are used:"
 """The first words of the warning at the end of a fit, and of the warnings in a report."""
@@ -113,7 +113,8 @@ class PublicFacts:
     def quadrants(self) -> Mapping[Grouping, Mapping[Clique, estimates.NoisyTable]]:
         """The measured quadrants of pairs, by their sides."""
         assert self.release is not None
-        return estimates.quadrants(self.release.domain, self.release.measurements)
+        domain, measured = self.release.domain, self.release.measurements
+        return estimates.grouped_tables(domain, measured, QuadrantQuery)
 
     @cached_property
     def total(self) -> estimates.Total:
