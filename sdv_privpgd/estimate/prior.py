@@ -95,10 +95,7 @@ class PublicRows:
 
     def completed(self, one_way: Mapping[str, np.ndarray], seed: int) -> "PublicRows":
         """Returns the rows with codes of what is lacking, independent of all others."""
-        if not self.lacking:
-            return self
-        rng = np.random.default_rng(seed)
-        codes = np.array(self.codes)
+        rng, codes = np.random.default_rng(seed), np.array(self.codes)
         for axis, name in enumerate(self.domain.attributes):
             if name in self.lacking:
                 codes[:, axis] = rng.permutation(_dealt(one_way[name], len(codes)))
@@ -410,17 +407,6 @@ class _Dual:
         member = csr_matrix((np.ones(cells.size), cells.ravel(), ends), shape=(number, start))
         return cls(rows=rows, names=names, member=member)
 
-    def tables(self, weights: np.ndarray) -> np.ndarray:
-        """The probabilities of all cells."""
-        return self.member.T @ weights
-
-    def flat(self, noisy: "_Tables", total: float) -> tuple[np.ndarray, np.ndarray]:
-        """The shares of the cells of all tables, one after the other, and their variances."""
-        tables = [noisy[name] for name in self.names]
-        shares = np.concatenate([np.ravel(table.counts) for table in tables]) / total
-        variances = [table.weighed_variance / total**2 for table in tables]
-        return shares, np.repeat(variances, [table.counts.size for table in tables])
-
     def path(
         self,
         noisy: "_Tables",
@@ -433,7 +419,10 @@ class _Dual:
 
         Each is solved from the one before, and the first from the ``start``.
         """
-        shares, variances = self.flat(noisy, total)
+        tables = [noisy[name] for name in self.names]
+        shares = np.concatenate([np.ravel(table.counts) for table in tables]) / total
+        variances = [table.weighed_variance / total**2 for table in tables]
+        variances = np.repeat(variances, [table.counts.size for table in tables])
         told = np.zeros(len(shares)) if start is None else start
         for trust in progress(trusts, "prior"):
             weights, told = self._solved(shares, variances, trust * total, told)
@@ -445,7 +434,7 @@ class _Dual:
         """The weights for a kappa, and the numbers of the cells that lead to them."""
         first = self.rows.chances
         # Steps are of one size in all cells if each is scaled by its curvature.
-        scales = 1 / np.sqrt(variances + self.tables(first) / kappa)
+        scales = 1 / np.sqrt(variances + self.member.T @ first / kappa)
 
         def weights_of(told: np.ndarray) -> tuple[np.ndarray, float]:
             logs = -(self.member @ told) / kappa
@@ -456,7 +445,7 @@ class _Dual:
         def negative(scaled: np.ndarray) -> tuple[float, np.ndarray, float]:
             told = scaled * scales
             weights, log_sum = weights_of(told)
-            slope = shares + variances * told - self.tables(weights)
+            slope = shares + variances * told - self.member.T @ weights
             value = kappa * log_sum + _dot(told, shares + variances * told / 2)
             return value, slope * scales, _dot(slope, slope / variances) / len(told)
 

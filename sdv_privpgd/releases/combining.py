@@ -198,10 +198,8 @@ class Pooled:
     """Sums over holders, float64: their number of rows, and the tables that all have measured."""
 
     measurements: tuple[Measurement, ...]
-    within: tuple[Clique, ...]
-    """Tables that only some have measured and that lie within others: they were used."""
     left_out: tuple[Clique, ...]
-    """Tables that only some have measured and that could not be used."""
+    """Tables that only some have measured and that lie within no other: they could not be used."""
 
 
 def pooled(domain: Domain, of_holders: Sequence[Sequence[Measurement]]) -> Pooled:
@@ -239,7 +237,6 @@ def pooled(domain: Domain, of_holders: Sequence[Sequence[Measurement]]) -> Poole
     ]
     return Pooled(
         measurements=(*_rows(of_holders), *sums),
-        within=tuple(each.clique for each in within),
         left_out=tuple(each.clique for each in others if each not in within),
     )
 

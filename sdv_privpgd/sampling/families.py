@@ -179,10 +179,7 @@ class VisitSampler:
 
     def _values(self, rows: _Made, name: str) -> np.ndarray:
         """The values of a column as its cells hold them; any where they are missing."""
-        axis = self._axes[name]
-        column = self._sampler.attributes[axis]
-        codes = np.minimum(rows.codes[:, axis], column.num_values - 1)
-        return column.at(codes, rows.positions[:, axis])
+        return _read(self._sampler, name, rows.codes, rows.positions)
 
     @property
     def _axes(self) -> dict[str, int]:
@@ -502,9 +499,10 @@ def _agreed(
 
 
 def _read(sampler: Sampler, name: str, codes: np.ndarray, positions: np.ndarray) -> np.ndarray:
-    """The whole numbers of a column of rows of a model."""
+    """The values of a column of rows of a model, as its cells hold them; any where missing."""
     axis = [each.name for each in sampler.attributes].index(name)
-    return sampler.attributes[axis].at(codes[:, axis], positions[:, axis])
+    column = sampler.attributes[axis]
+    return column.at(np.minimum(codes[:, axis], column.num_values - 1), positions[:, axis])
 
 
 def _rough(numbers: np.ndarray) -> np.ndarray:
