@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from sdv_privpgd.base import cached_property
-from sdv_privpgd.base.domain import Clique, Grouping
+from sdv_privpgd.base.domain import Clique
 from sdv_privpgd.base.words import grouped, listed, rounded_up, share
 from sdv_privpgd.columns.bins import Categories, Ticks
 from sdv_privpgd.columns.column import Column
@@ -108,12 +108,6 @@ class PublicFacts:
         """The measured tables over codes, those of a clique averaged."""
         assert self.release is not None
         return estimates.noisy_tables(self.release.domain, self.release.measurements)
-
-    @cached_property
-    def quadrants(self) -> Mapping[Grouping, Mapping[Clique, estimates.NoisyTable]]:
-        """The measured quadrants of pairs, by their sides."""
-        assert self.release is not None
-        return estimates.quadrants(self.release.domain, self.release.measurements)
 
     @cached_property
     def total(self) -> estimates.Total:
@@ -459,7 +453,9 @@ def _correlations(facts: PublicFacts) -> Finding | None:
         for clique, table in facts.noisy.items()
         if len(clique) == 2 and squares.keys() >= set(clique)
     }
-    for answers in facts.quadrants.values():
+    assert facts.release is not None
+    quadrants = estimates.quadrants(facts.release.domain, facts.release.measurements)
+    for answers in quadrants.values():
         for clique in precisions.keys() & answers.keys():
             precisions[clique] += (2 / math.pi) ** 2 / answers[clique].weighed_variance
     noise = 0.0
