@@ -353,11 +353,12 @@ class PrivPGDSynthesizer(PrivateSynthesizer, method="privpgd"):
             ranges are declared, the share made no difference beyond noise.
         method: What is measured, and what makes rows of the answers: ``'privpgd'`` (all pairs, some
             of them twice, triples over a few groups of values each, and where the noise is large
-            all columns alone), ``'independent'`` (each column alone), ``'mst'``, ``'aim'``,
-            ``'mwem'``, ``'privsyn'``, ``'privmrf'``, ``'rap'``, ``'rap++'``, ``'gem'``,
-            ``'private_gsd'``, ``'dp-merf'``, ``'dp-diffusion'`` or ``'dp-ctgan'``; one of them with
-            another engine, such as ``'aim+particles'``; or an object of ``sdv_privpgd.methods``
-            with settings of its own, such as ``AIM(max_megabytes=20)``, ``PrivPGD(num_bins=20)`` or
+            all columns alone and the quadrants of pairs), ``'independent'`` (each column alone),
+            ``'mst'``, ``'aim'``, ``'mwem'``, ``'privsyn'``, ``'privmrf'``, ``'rap'``, ``'rap++'``,
+            ``'gem'``, ``'private_gsd'``, ``'dp-merf'``, ``'dp-diffusion'`` or ``'dp-ctgan'``; one
+            of them with another engine, such as ``'aim+particles'``; or an object of
+            ``sdv_privpgd.methods`` with settings of its own, such as
+            ``AIM(max_megabytes=20)``, ``PrivPGD(num_bins=20)`` or
             ``PrivPGD(engine=ParticleGradientDescent(num_particles=5_000))``. ``None`` is the
             class's own.
         target: The column that the rows are to predict, or a list of several. It is public. Pairs
