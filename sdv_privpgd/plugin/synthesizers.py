@@ -6,8 +6,7 @@ those that make rows.
 """
 
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from copy import deepcopy
 from importlib import import_module
 from pathlib import Path
@@ -274,8 +273,7 @@ class PrivateSynthesizer(SampledRows, Concluding):
             description = self._description()
             description.declared.require_possible()
             with suppress(PublicDomainError):
-                refusals = description.constraints.limits(description.schema).refusals
-                if refusals:
+                if refusals := description.constraints.limits(description.schema).refusals:
                     raise ConstraintError(refusals[0])
         except BaseException as error:
             self._reject_sampling_constraints = before
@@ -304,13 +302,8 @@ class PrivateSynthesizer(SampledRows, Concluding):
     def _own_fit(self) -> Fitted:
         return self.fitted_table.fitted
 
-    @contextmanager
-    def _shown_repeating(self, progress: Progress | None) -> Iterator[Progress]:
-        if progress is not None:
-            yield progress
-            return
-        with shown(STAGE, self.verbose) as bar:
-            yield bar
+    def _shown_repeating(self, progress: Progress | None) -> AbstractContextManager[Progress]:
+        return shown(STAGE, self.verbose) if progress is None else nullcontext(progress)
 
 
 class PrivPGDSynthesizer(PrivateSynthesizer, method="privpgd"):
@@ -360,11 +353,12 @@ class PrivPGDSynthesizer(PrivateSynthesizer, method="privpgd"):
             ranges are declared, the share made no difference beyond noise.
         method: What is measured, and what makes rows of the answers: ``'privpgd'`` (all pairs, some
             of them twice, triples over a few groups of values each, and where the noise is large
-            all columns alone), ``'independent'`` (each column alone), ``'mst'``, ``'aim'``,
-            ``'mwem'``, ``'privsyn'``, ``'privmrf'``, ``'rap'``, ``'rap++'``, ``'gem'``,
-            ``'private_gsd'``, ``'dp-merf'``, ``'dp-diffusion'`` or ``'dp-ctgan'``; one of them with
-            another engine, such as ``'aim+particles'``; or an object of ``sdv_privpgd.methods``
-            with settings of its own, such as ``AIM(max_megabytes=20)``, ``PrivPGD(num_bins=20)`` or
+            all columns alone and the quadrants of pairs), ``'independent'`` (each column alone),
+            ``'mst'``, ``'aim'``, ``'mwem'``, ``'privsyn'``, ``'privmrf'``, ``'rap'``, ``'rap++'``,
+            ``'gem'``, ``'private_gsd'``, ``'dp-merf'``, ``'dp-diffusion'`` or ``'dp-ctgan'``; one
+            of them with another engine, such as ``'aim+particles'``; or an object of
+            ``sdv_privpgd.methods`` with settings of its own, such as
+            ``AIM(max_megabytes=20)``, ``PrivPGD(num_bins=20)`` or
             ``PrivPGD(engine=ParticleGradientDescent(num_particles=5_000))``. ``None`` is the
             class's own.
         target: The column that the rows are to predict, or a list of several. It is public. Pairs

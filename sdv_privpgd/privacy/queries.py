@@ -149,7 +149,7 @@ class QuadrantQuery(TableQuery):
 
     def of_counts(self, counts: np.ndarray) -> np.ndarray:
         """The answer on a table with these counts of the sides."""
-        return np.diff(np.diff(counts, axis=0), axis=1)
+        return np.diff(np.diff(counts, axis=0))
 
 
 @dataclass(frozen=True)

@@ -279,7 +279,9 @@ class Looking:
         Where weights are read each row counts as one, which is the most that a row counts as.
         """
         self.readings, self._weighing, self._rarer = tuple(readings), weighing, rarer
-        self._unweighed = [e for e in readings if isinstance(getattr(e, "facts", 0), WeightFacts)]
+        self._unweighed = [
+            e for e in readings if isinstance(getattr(e, "facts", None), WeightFacts)
+        ]
         self.names = list(dict.fromkeys(each.name for each in readings))
         if weighing is not None:
             self.names = list(dict.fromkeys([*self.names, weighing.name]))

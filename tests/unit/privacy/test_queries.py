@@ -201,7 +201,7 @@ def test_queries_answered_together_are_answered_as_one_by_one(dataset, domain):
     assert answers([], dataset) == []
 
 
-@pytest.mark.parametrize("kind", [GroupedMarginalQuery, CutMarginalQuery])
+@pytest.mark.parametrize("kind", [GroupedMarginalQuery, QuadrantQuery, CutMarginalQuery])
 def test_groups_and_cuts_are_said(kind):
     with pytest.raises(TypeError, match=r"grouping|cuts"):
         kind(("a",))
