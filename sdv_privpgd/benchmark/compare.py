@@ -228,8 +228,7 @@ def _compare(arguments: argparse.Namespace) -> None:
         key: value if getattr(arguments, key) is None else getattr(arguments, key)
         for key, value in given.items()
     }
-    arms = names_of(arguments.preprocess, arguments.select, arguments.synthesize)
-    if arms:
+    if arms := names_of(arguments.preprocess, arguments.select, arguments.synthesize):
         grid["methods"] = [*(arguments.methods or []), *arms]
     tables = grid["tables"] if arguments.table is None else [arguments.table]
     if not tables:

@@ -87,11 +87,6 @@ class Preprocessing:
         if not 0 < self.share < 1:
             raise ValueError(f"The share must be above 0 and below 1, got {self.share!r}.")
 
-    @property
-    def numbers(self) -> str:
-        """What is done with numbers and dates."""
-        return self.name.removesuffix("+rare")
-
     def reserved(self, table: Table, delta: float) -> Fraction:
         """The part of delta that its questions with a threshold need."""
         return reserved_delta(self._shapeless(table), delta)
@@ -124,7 +119,7 @@ class Preprocessing:
 
     def _shapeless(self, table: Table) -> dict[str, ColumnFacts]:
         """The numbers and dates that this package's own discovery looks into."""
-        if self.numbers != "equal_mass":
+        if not self.name.startswith("equal_mass"):
             return {}
         looked = worth_a_look(table.facts, table.cells)
         return {name: each for name, each in looked.items() if not isinstance(each, CategoryFacts)}

@@ -79,8 +79,7 @@ def table_of_arms(arms: pd.DataFrame, metric: str) -> pd.DataFrame:
     A dash stands for parts that do not go together or did not finish, nothing for no run.
     """
     keys = list(KINDS)
-    own = arms[arms["metric"] == metric]
-    found: Any = own.groupby(keys)["value"].agg(["mean", "sem"])
+    found: Any = arms[arms["metric"] == metric].groupby(keys)["value"].agg(["mean", "sem"])
     texts = found.apply(lambda row: said(row["mean"], row["sem"]), axis=1)
     failed: Any = arms[arms["error"].notna()]
     failed = failed.drop_duplicates(keys).set_index(keys)["error"]
@@ -183,8 +182,7 @@ def labeled(rows: pd.DataFrame) -> pd.DataFrame:
             key for key in keys if len({str(each.get(key)) for each in several.values()}) > 1
         ]
         for text, each in several.items():
-            said = ", ".join(f"{key} {each[key]}" for key in differing if key in each)
-            if said:
+            if said := ", ".join(f"{key} {each[key]}" for key in differing if key in each):
                 here = same.index[same["settings"] == text]
                 rows.loc[here, "method"] += f" ({said})"
     return rows
@@ -229,9 +227,8 @@ def _show(arguments: argparse.Namespace) -> None:
     costs: Any = runs.groupby(["table", "epsilon", "method"])[[*_COSTS, "spent_epsilon"]].mean()
     tables = _printed(summarize(rows), costs)
     why = [name for name in ("error", "reason") if name in rows]
-    failed = rows.loc[rows["error"].notna(), ["method", "table", "epsilon", "seed", *why]].fillna(
-        ""
-    )
+    failed = rows.loc[rows["error"].notna(), ["method", "table", "epsilon", "seed", *why]]
+    failed = failed.fillna("")
     for title, table in tables.items():
         print(f"{title}\n{table.to_string()}\n")
     if len(failed):

@@ -212,8 +212,7 @@ TABLES: dict[str, Declaration] = {
 
 def check_names(names: Sequence[str]) -> None:
     """Raises ``ValueError`` unless all are names of ``TABLES``."""
-    unknown = [name for name in names if name not in TABLES]
-    if unknown:
+    if unknown := [name for name in names if name not in TABLES]:
         raise ValueError(f"There are no tables {unknown!r}: choose from {list(TABLES)!r}.")
 
 
@@ -367,8 +366,7 @@ def read_rows(path: Path, schema: Schema) -> pd.DataFrame:
         for name in texts.keys() & set(frame.columns):
             # Codes that another program kept as floats.
             frame[name] = frame[name].str.replace(r"^(-?\d+)\.0$", r"\1", regex=True)
-    lacking = [name for name in names if name not in frame]
-    if lacking:
+    if lacking := [name for name in names if name not in frame]:
         raise ValueError(f"{path} lacks the columns {lacking!r}.")
     return frame.loc[:, names]
 

@@ -61,8 +61,7 @@ def _require_sdtypes(path: Path, facts: Any) -> None:
         described = [
             each for table in facts["tables"].values() for each in table["columns"].items()
         ]
-        blank = [name for name, known in described if known.get("sdtype", "") is None]
-        if blank:
+        if blank := [name for name, known in described if known.get("sdtype", "") is None]:
             raise CommandError(
                 f"{path}: fill in the sdtype of {blank!r}: numerical, categorical, ordinal, "
                 "boolean, datetime or, where a column is not to be modelled, id."

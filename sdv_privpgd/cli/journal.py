@@ -346,11 +346,9 @@ def spent_now(ledger: PrivacyLedger, begun: int) -> str:
     if not begun:
         return spent(ledger)
     own = closed(replace(ledger, charges=ledger.charges[begun:]))
-    by_run = (
-        f"This run spent epsilon {own.spent():.4g}"
-        if own.charges
-        else "Nothing was spent by this run"
-    )
+    by_run = "Nothing was spent by this run"
+    if own.charges:
+        by_run = f"This run spent epsilon {own.spent():.4g}"
     return (
         f"{by_run}; the model stands at epsilon {ledger.spent():.4g} of {ledger.epsilon:.4g} at "
         f"delta {ledger.delta:g}."

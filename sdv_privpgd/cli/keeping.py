@@ -178,8 +178,7 @@ class Purchase:
                 f"--ledger {self.journal.path} does not say so, and no rows were written. What is "
                 "kept knows, and is counted in before it gives any."
             )
-        path = self._place_of_model()
-        if path is not None:
+        if path := self._place_of_model():
             say(self._remedy(path))
         elif self._has_spent and self._own is None:
             say(LOST)

@@ -14,14 +14,7 @@ from sdv_privpgd.cli.journal import Journal
 from sdv_privpgd.cli.keeping import kept_in
 from sdv_privpgd.cli.questions import Declared, detected, question
 from sdv_privpgd.cli.reading import kept_of, open_table, reading, tables_in
-from sdv_privpgd.cli.saying import (
-    CommandError,
-    in_options,
-    own_errors,
-    report_in_options,
-    say,
-    say_each,
-)
+from sdv_privpgd.cli.saying import CommandError, own_errors, report_in_options, say, say_each
 from sdv_privpgd.cli.writing import (
     Outputs,
     check_report,
@@ -126,8 +119,7 @@ def _answers(fitted: FittedTables | None) -> list[Measurement] | None:
 
 def _writing(arguments: Namespace, name: str, rows: Any) -> Callable[[Path], None]:
     """Writes rows of a table into its file of the folder."""
-    place = arguments.out / f"{name}.csv"
-    return partial(write_rows, rows, path=place, of_text=kept_of(arguments))
+    return partial(write_rows, rows, path=arguments.out / f"{name}.csv", of_text=kept_of(arguments))
 
 
 def describe(arguments: Namespace, tables: FittedTables) -> None:
@@ -207,28 +199,26 @@ def _asked(arguments: Namespace, *refused: str) -> tuple[Asked, dict[str, Path],
         raise CommandError(f"{options}: not taken with tables that belong together (--link).")
     if arguments.delta is None:
         raise CommandError("--delta is needed: the number of rows is private.")
-    files = getattr(arguments, "table", ())  # an audit has none
-    paths = {_table_of(path): path for path in files}
+    paths = {_table_of(path): path for path in getattr(arguments, "table", ())}  # an audit has none
     is_said = arguments.metadata is not None
     metadata: Any = read_json(arguments.metadata) if is_said else None
     metadata, written = (metadata, {}) if is_said else _typed(arguments, paths)
     domain: Any = {} if arguments.domain is None else read_json(arguments.domain)
     try:
-        metadata, most, starts = _linked(arguments, metadata)
-        declared = {name: dict(own) for name, own in domain.items()}
-        for name, own in written.items():
-            found = declared.setdefault(name, {})
-            found |= {column: facts | found.get(column, {}) for column, facts in own.items()}
-        keep = arguments.public_metadata
-        named = {"starts": starts, "counts": dict(arguments.count)}
-        named |= {"numbers": dict(arguments.numbered)}
-        columns, links = read_tables(metadata, declared, most, keep=keep, **named)
-        for name, made_up in _by_table(getattr(arguments, "make_up", ())).items():
-            described, known = metadata["tables"][name]["columns"], columns[name]
-            known |= {each: Key(described[each].get("regex_format")) for each in made_up}
-            columns[name] = {each: known[each] for each in described if each in known}
-    except ValueError as error:
-        raise CommandError(in_options(error)) from None
+        with own_errors(ValueError):
+            metadata, most, starts = _linked(arguments, metadata)
+            declared = {name: dict(own) for name, own in domain.items()}
+            for name, own in written.items():
+                found = declared.setdefault(name, {})
+                found |= {column: facts | found.get(column, {}) for column, facts in own.items()}
+            keep = arguments.public_metadata
+            named = {"starts": starts, "counts": dict(arguments.count)}
+            named |= {"numbers": dict(arguments.numbered)}
+            columns, links = read_tables(metadata, declared, most, keep=keep, **named)
+            for name, made_up in _by_table(getattr(arguments, "make_up", ())).items():
+                described, known = metadata["tables"][name]["columns"], columns[name]
+                known |= {each: Key(described[each].get("regex_format")) for each in made_up}
+                columns[name] = {each: known[each] for each in described if each in known}
     except (AttributeError, KeyError, TypeError):
         raise CommandError(
             f"{arguments.metadata} is not SDV's metadata of several tables, or --domain has not "

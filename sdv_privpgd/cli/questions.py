@@ -357,11 +357,9 @@ def detected(
         if form and all(isinstance(cell, str) for cell in column.unique()):
             if may_swap(days := [*column.unique()], form):
                 form = (type_of(days) or "").removeprefix("date:")
-            columns[name] = (
-                {"sdtype": kind, "datetime_format": exactly(days, form)}
-                if form
-                else {"sdtype": "unknown"}
-            )
+            columns[name] = {"sdtype": "unknown"}
+            if form:
+                columns[name] = {"sdtype": kind, "datetime_format": exactly(days, form)}
         if cells and all(isinstance(cell, str) for cell in cells):
             said = type_of(cells)
             may_be_id = kind == "id" and (said or "").startswith("number")

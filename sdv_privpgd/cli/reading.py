@@ -34,6 +34,7 @@ from sdv_privpgd.sources.texts import (
     convert,
     converted,
     meanings,
+    number_in,
     numbers,
     signs_of,
     written_with_zeros,
@@ -391,7 +392,7 @@ def _read_workbook(paths: Sequence[Path], how: Reading, facts: Facts | None) -> 
     table: pd.DataFrame = rows.set_axis(names, axis=1).reset_index(drop=True)
     for name in names:
         absent = missing_words(None if facts is None else facts.get(name, {}), how.na)
-        absent = [*absent, *(number for word in how.na if (number := _number(word)) is not None)]
+        absent += [number for word in how.na if (number := number_in(word, Signs())) is not None]
         table[name] = table[name].mask(table[name].isin(absent))
     if facts is None:
         cells = {name: _of_one_kind(cast(pd.Series, table[name]), signs_of(how)) for name in names}
@@ -419,14 +420,6 @@ def _of_one_kind(column: pd.Series, signs: Signs) -> pd.Series:
     if are_numbers(column, signs) and not written_with_zeros(column):
         return numbers(column, signs)
     return column.map(str, na_action="ignore")
-
-
-def _number(word: str) -> float | None:
-    """The number that a word for missing cells is, as a workbook has it."""
-    try:
-        return float(word)
-    except ValueError:
-        return None
 
 
 def _first_cells(cells: pd.DataFrame) -> list:

@@ -8,7 +8,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NoReturn
 
 _ENDING = [
@@ -45,18 +45,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-@contextmanager
-def raised() -> Iterator[None]:
+def raised() -> AbstractContextManager[None]:
     """Turns each signal into a ``KeyboardInterrupt``, so that files and ledgers are completed."""
-    with _handled(_raise):
-        yield
+    return _handled(_raise)
 
 
-@contextmanager
-def undisturbed() -> Iterator[None]:
+def undisturbed() -> AbstractContextManager[None]:
     """Holds all of them back for a moment."""
-    with _handled(signal.SIG_IGN):
-        yield
+    return _handled(signal.SIG_IGN)
 
 
 @contextmanager

@@ -89,8 +89,7 @@ class Ticks(FieldsAlone):
     @cached_property
     def widths(self) -> np.ndarray:
         """The number of numbers in each cell, int64, at least 1."""
-        ends = np.append(self.starts[1:] - 1, np.int64(self.last))
-        return ends - self.starts + 1
+        return np.diff(np.append(self.starts, np.int64(self.last + 1)))
 
     def locate(self, ticks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The codes and positions of int64 numbers; those outside go to the nearest inside."""

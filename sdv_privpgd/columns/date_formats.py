@@ -79,16 +79,14 @@ def on_dates(facts: Mapping[str, ColumnFacts]) -> list[str]:
         if not (each.lacks_domain or each.of_days or each.datetime_format) and each.unit == "D"
     ]
     in_utc = [name for name, each in dates.items() if has_zone(each.datetime_format or "")]
-    said = [
+    of_utc = (
         f"The moments of {in_utc!r} come back in UTC: their datetime_format has an offset from it, "
         "and which one each has is not kept. A dtype with a named time zone keeps that."
-    ] * bool(in_utc)
-    if not named:
-        return said
-    return [
-        *said,
+    )
+    of_days = (
         f"The dates of {named!r} are counted in days, as their declared ends are: times of the day "
         "would be lost. If they have some, declare an end with one, such as '2024-12-31 23:59:59'; "
         "if not, ends that are datetime.date say so, or, where dates are text, their "
-        "datetime_format.",
-    ]
+        "datetime_format."
+    )
+    return [of_utc] * bool(in_utc) + [of_days] * bool(named)

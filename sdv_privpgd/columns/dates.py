@@ -224,11 +224,8 @@ def _read_texts(texts: set[str], datetime_format: str | None) -> dict[str, int |
 def _read_text(text: str, datetime_format: str | None) -> int | None:
     """The instant of a single string, also of one outside pandas' range."""
     try:
-        moment = (
-            pd.Timestamp(text.strip())
-            if datetime_format is None
-            else datetime.strptime(text, datetime_format)
-        )
+        if datetime_format is None:
+            return _instant(pd.Timestamp(text.strip()))
+        return _instant(datetime.strptime(text, datetime_format))
     except Exception:  # noqa: BLE001 - other people's parsers; what they raise is about the cell.
         return None
-    return _instant(moment)

@@ -114,8 +114,7 @@ class Reading:
 
     def check_dtypes(self, names: list[str]) -> None:
         """Raises ``SourceError`` if the user names the dtype of a column that is not there."""
-        unknown = [name for name in self.dtypes if name not in names]
-        if unknown:
+        if unknown := [name for name in self.dtypes if name not in names]:
             raise SourceError(
                 f"CsvFiles(dtypes=...) names {unknown!r}, which the table does not have."
             )
@@ -143,8 +142,7 @@ class Reading:
         """
         if sep != ";" or self.decimal is not None:
             return
-        asked = [name for name in names if self._may_have_decimals(name, facts)]
-        if asked:
+        if asked := [name for name in names if self._may_have_decimals(name, facts)]:
             raise SourceError(
                 f"';' separates columns, and nobody says what stands before the decimals of "
                 f"{listed([*map(repr, asked)], 3)}: CsvFiles(decimal=',') or "

@@ -15,15 +15,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from sdv_privpgd.base import cached_property
 from sdv_privpgd.base.domain import Clique, FieldsAlone
-from sdv_privpgd.columns.bins import (
-    BELOW_ONE,
-    HARDLY,
-    Categories,
-    Interval,
-    Merging,
-    Ticks,
-    merged_neighbors,
-)
+from sdv_privpgd.columns.bins import BELOW_ONE, HARDLY, Interval, Merging, Ticks, merged_neighbors
 from sdv_privpgd.columns.column import EXACT_IN_FLOAT, Column
 from sdv_privpgd.columns.scalars import LARGEST_WHOLE
 from sdv_privpgd.columns.units import IN_A_SECOND, UNITS
@@ -56,10 +48,10 @@ class Difference(FieldsAlone):
     def between(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
         """The differences of what the columns' cells hold, each clipped to its column's range."""
         own, other = (
-            self._steps(column, np.clip(values, *_ends(column)))
+            self._steps(column, np.clip(values, *column.cells.ends))
             for column, values in ((self.low, low), (self.high, high))
         )
-        return np.clip(other - own, *_ends(self.column))
+        return np.clip(other - own, *self.column.cells.ends)
 
     def possible(self) -> dict[Clique, np.ndarray]:
         """The cells of each column and the difference that can hold rows, bool."""
@@ -141,7 +133,7 @@ class Difference(FieldsAlone):
         found = self._located(other, reached, upwards)
         wide, fine = self.widths(self.column), self.widths(other)
         coarse = wide[codes[self.name][rows[lent]]] > _FAR * fine[there[0]]
-        least = _ends(self.column)[0] * (1 if upwards else -1)
+        least = self.column.cells.ends[0] * (1 if upwards else -1)
         kept = self._moved(other, *there, value + least, not upwards)
         keeps = (is_shared | coarse | _are_shared(other, *found)) & (found[0] != there[0])
         found = _either(keeps & (kept[0] == there[0]), kept, found)
@@ -162,7 +154,7 @@ class Difference(FieldsAlone):
             (value + end for end in ends) if upwards else (value - end for end in ends[::-1])
         )
         low, high = (
-            np.clip(self._values(other, reached, is_least), *_ends(other))
+            np.clip(self._values(other, reached, is_least), *other.cells.ends)
             for reached, is_least in ((low, True), (high, False))
         )
         assert isinstance(other.cells, Ticks)
@@ -185,7 +177,7 @@ class Difference(FieldsAlone):
 
     def ends_of(self, column: Column) -> np.ndarray:
         """The first and the last value of a column, in steps."""
-        return self._steps(column, np.array(_ends(column)))
+        return self._steps(column, np.array(column.cells.ends))
 
     def _steps(self, column: Column, values: np.ndarray) -> np.ndarray:
         """Values as a column's cells hold them, in steps of the difference: int64 or float64."""
@@ -202,7 +194,7 @@ class Difference(FieldsAlone):
         self, column: Column, steps: np.ndarray, upwards: bool
     ) -> tuple[np.ndarray, np.ndarray]:
         """The codes and positions in a column that are nearest to steps, rounded up or down."""
-        return column.locate(np.clip(self._values(column, steps, upwards), *_ends(column)))
+        return column.locate(np.clip(self._values(column, steps, upwards), *column.cells.ends))
 
     def _values(self, column: Column, steps: np.ndarray, upwards: bool) -> np.ndarray:
         """Steps of the difference as values of a column's cells, rounded up or down."""
@@ -215,7 +207,7 @@ class Difference(FieldsAlone):
         if isinstance(self.column.cells, Interval):
             ticks = steps / float(column.tick)
             whole = (np.ceil if upwards else np.floor)(ticks)
-            return np.clip(whole, *_ends(column)).astype(np.int64)  # floats may be far beyond
+            return np.clip(whole, *column.cells.ends).astype(np.int64)  # floats may be far beyond
         many = int(column.tick / self.column.tick)
         return -(-steps // many) if upwards else steps // many
 
@@ -282,7 +274,7 @@ def _fits(draft: Difference) -> bool:
     ends = [
         int(end) * int(column.tick / draft.column.tick)
         for column in columns
-        for end in _ends(column)
+        for end in column.cells.ends
     ]
     real = any(column.decimal_places not in (None, 0) for column in columns)
     largest = EXACT_IN_FLOAT if real else LARGEST_WHOLE
@@ -310,12 +302,6 @@ def _is_exact(column: Column) -> bool:
     """Whether each value of a column has a code of its own."""
     cells = column.cells
     return isinstance(cells, Ticks) and cells.last - cells.first < column.num_values
-
-
-def _ends(column: Column) -> tuple[Any, Any]:
-    """The first and the last value that a column's cells hold."""
-    assert not isinstance(column.cells, Categories)
-    return column.cells.ends
 
 
 def _cells(smallest: int, largest: int, number: int) -> Ticks:

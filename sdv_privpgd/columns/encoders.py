@@ -91,7 +91,6 @@ def located(
     """The codes and positions of values, and of missing ones."""
     codes, positions = column.locate(values)
     has_other = isinstance(column.cells, Categories) and column.cells.has_other
-    last = column.num_values if column.nullable else column.num_values - 1
-    codes[missing] = last if column.nullable or has_other else 0
+    codes[missing] = column.size - 1 if column.nullable or has_other else 0
     positions[missing] = 0.5
     return codes, positions

@@ -154,8 +154,7 @@ class Tree(FieldsAlone):
                 "'household_id', max_children=6), at least one of them."
             )
         children = [each.child for each in self.links]
-        twice = sorted({name for name in children if children.count(name) > 1})
-        if twice:
+        if twice := sorted({name for name in children if children.count(name) > 1}):
             raise ValueError(
                 f"The tables {twice!r} have more than one parent, and a row must be of one family. "
                 "Keep the link to the table that is to be protected, and declare the other key as "
@@ -280,8 +279,7 @@ class Tree(FieldsAlone):
             return {}
         place = {} if link.place is None else {link.place: _counted(link.max_children, 1)}
         found: dict[str, Mapping] = place | {link.above(name): own for name, own in parents.items()}
-        in_family = self.in_family(table)
-        if in_family is not None:
+        if in_family := self.in_family(table):
             found[in_family] = _counted(self.most_of(table))
         return found
 

@@ -13,14 +13,7 @@ import pandas as pd
 
 from sdv_privpgd.columns.dates import BEYOND
 from sdv_privpgd.columns.dtypes import is_wide
-from sdv_privpgd.columns.facts import (
-    CategoryFacts,
-    ColumnFacts,
-    DateFacts,
-    NumberFacts,
-    Ranged,
-    TruthFacts,
-)
+from sdv_privpgd.columns.facts import CategoryFacts, ColumnFacts, DateFacts, NumberFacts, TruthFacts
 from sdv_privpgd.columns.scalars import LARGEST_WHOLE
 from sdv_privpgd.columns.units import digits_of
 
@@ -88,7 +81,9 @@ def on_wide(dtypes: Mapping[str, Any], facts: Mapping[str, ColumnFacts]) -> list
     ]
 
 
-def _reaches(facts: ColumnFacts, kind: type[Ranged], ends: tuple[int, int]) -> bool:
+def _reaches(
+    facts: ColumnFacts, kind: type[NumberFacts | DateFacts], ends: tuple[int, int]
+) -> bool:
     """Whether a range has such an end, at which a row was found if rows were looked for."""
     if not isinstance(facts, kind) or facts.lacks_domain:
         return False

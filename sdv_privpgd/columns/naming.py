@@ -165,8 +165,7 @@ def on_repeated_ids(
     The latter is not asked where somebody has said whose the rows are.
     """
     said = []
-    kinds = [name for name in (*names, *keys) if not is_id(name)]
-    if kinds:
+    if kinds := [name for name in (*names, *keys) if not is_id(name)]:
         said.append(
             f"{kinds!r} have the sdtype id, perhaps because it was detected, and no names of ids. "
             "Ids are made up anew, and what the table says in them is lost. If they say of what "

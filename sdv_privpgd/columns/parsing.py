@@ -258,11 +258,9 @@ def _number(what: str, value: Any) -> Number:
     number = plain(value)
     if isinstance(number, bool | str | bytes | None):
         raise ValueError(f"{what} must be a number, got {value!r}.")
-    try:
+    with contextlib.suppress(OverflowError):
         if math.isfinite(number):
             return number
-    except OverflowError:
-        pass
     raise ValueError(f"{what} must be finite and fit a float, got {value!r}.")
 
 
@@ -331,11 +329,9 @@ def _moments(datetime_format: str | None, what: str, dates: Sequence) -> list[in
     said = [str(date).startswith(text) for date, text in zip(dates, never, strict=True)]
     unread = missing | ((inside != moments) & ~np.array(said, dtype=bool))
     if unread.any():
-        written = (
-            ", written as in '2024-01-31' or in a declared datetime_format"
-            if datetime_format is None
-            else f" written as {datetime_format!r}"
-        )
+        written = ", written as in '2024-01-31' or in a declared datetime_format"
+        if datetime_format is not None:
+            written = f" written as {datetime_format!r}"
         raise ValueError(
             f"{what} must be a date after 1678-01-01 and before 2262-04-11{written}, or one that "
             "stands for never, which is 0001-01-01 or 9999-12-31 there, got "
@@ -438,16 +434,14 @@ def _groups(among: Collection | None, what: str, value: Any) -> tuple[tuple[str,
 
 
 def _missing_codes(facts: ColumnFacts, nullable: bool | None, what: str, value: Any) -> tuple:
-    listed = _listed(what, value)
-    codes = tuple(dict.fromkeys(map(category, listed)))
+    codes = tuple(dict.fromkeys(map(category, _listed(what, value))))
     if None in codes:
         raise ValueError(
             f"{what} may hold strings, numbers, dates and times without a time zone, got {value!r}."
         )
     groups = dict(getattr(facts, "groups", None) or ())
     declared = groups or getattr(facts, "values", None) or ()
-    taken = [code for code in codes if (code_of(code) if groups else code) in declared]
-    if taken:
+    if taken := [code for code in codes if (code_of(code) if groups else code) in declared]:
         raise ValueError(f"{what} names {taken!r}, which are declared values as well: choose one.")
     if codes and nullable is False:
         raise ValueError(

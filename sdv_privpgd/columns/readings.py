@@ -16,13 +16,7 @@ from sdv_privpgd.columns.bins import Interval, Ticks
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.dates import BEYOND, instants, precisions, to_ticks
 from sdv_privpgd.columns.encoders import encode
-from sdv_privpgd.columns.facts import (
-    CategoryFacts,
-    ColumnFacts,
-    DateFacts,
-    NumberFacts,
-    TruthFacts,
-)
+from sdv_privpgd.columns.facts import CategoryFacts, ColumnFacts, DateFacts, NumberFacts, TruthFacts
 from sdv_privpgd.columns.number_formats import NumberFormat
 from sdv_privpgd.columns.scalars import (
     LARGEST_WHOLE,

@@ -45,8 +45,7 @@ class Schema:
         if columns lack their range or categories.
         """
         check_integer("num_bins", num_bins)
-        lacking = without_domain(known)
-        if lacking:
+        if lacking := without_domain(known):
             _raise_undeclared({name: known[name] for name in lacking})
         return cls(tuple(column_of(name, facts, num_bins) for name, facts in known.items()))
 

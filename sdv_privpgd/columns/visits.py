@@ -67,8 +67,7 @@ class Visits:
     def sdtypes(self, columns: Mapping[str, str]) -> dict[str, str]:
         """The sdtypes of the added columns, by those of the others."""
         kinds = {self.before(name): columns[name] for name in self.previous}
-        found = {self.since: "numerical", **kinds, self.number: "ordinal"}
-        return {name: found[name] for name in self.added}
+        return {self.since: "numerical", **kinds, self.number: "ordinal"}
 
     def require(self, columns: Collection[str], modelled: Mapping[str, str]) -> None:
         """Raises ``ValueError`` unless these columns can be put in order, by their sdtypes."""
@@ -80,8 +79,7 @@ class Visits:
         others = [name for name in modelled if name != self.by]
         check_known("previous", self.previous, others)
         check_known("context_columns", self.context_columns, others)
-        taken = [name for name in self.added if name in columns]
-        if taken:
+        if taken := [name for name in self.added if name in columns]:
             raise ValueError(
                 f"Columns are called {taken!r}, as those are that sequence_index adds: rename them."
             )

@@ -102,11 +102,8 @@ def problems(
 
 def _is_blank(facts: object) -> bool:
     """Whether it is the draft of a column that was not filled in."""
-    return (
-        isinstance(facts, Mapping)
-        and bool(facts)
-        and not any(fact is not None for fact in facts.values())
-    )
+    known = facts.values() if isinstance(facts, Mapping) else ()
+    return len(known) > 0 and all(fact is None for fact in known)
 
 
 def misplaced(

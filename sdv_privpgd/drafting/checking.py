@@ -93,8 +93,7 @@ def _blanks(name: str, known: Mapping, words: Mapping) -> Iterator[str]:
             f"datetime_format of {name!r} is blank, which takes the place of the metadata's "
             f"{written!r} and says that dates are no text. Remove the key, or fill it in."
         )
-    left = blank(words)
-    if left:
+    if left := blank(words):
         yield (
             f"{' and '.join(left)} of {name!r} {'is' if len(left) == 1 else 'are'} not "
             "declared: a part of the budget finds the column's domain privately."

@@ -12,6 +12,7 @@ import pandas as pd
 
 from sdv_privpgd.columns.declared import Boolean, TimeOfDay
 from sdv_privpgd.columns.dialect import percent_of
+from sdv_privpgd.columns.scalars import number_in
 
 _HEADERS = {
     "name": ("name", "column", "variable", "field", "attribute"),
@@ -234,8 +235,7 @@ def _warn_of_others(codebook: pd.DataFrame, found: Mapping[str, int]) -> None:
 
 
 def _refuse(wrong: list[bool], what: str) -> None:
-    rows = [row for row, is_wrong in enumerate(wrong) if is_wrong]
-    if rows:
+    if rows := [row for row, is_wrong in enumerate(wrong) if is_wrong]:
         raise ValueError(
             f"Rows {rows[:10]!r} of the codebook, counted from 0, {what}. If this is a table "
             "of data and no codebook, pass table.dtypes."
@@ -268,7 +268,8 @@ def _facts(sdtype: str, word: str, row: dict, decimal: str) -> dict:
         read |= {"range_values": lambda cell: _values(cell, word), "other_value": lambda cell: cell}
         read |= {"groups": _groups, "prefix": _whole}
     elif sdtype != "boolean":
-        end = _bound if sdtype == "numerical" else _moment
+        moment = lambda cell: cell.strip() if isinstance(cell, str) else cell
+        end = _bound if sdtype == "numerical" else moment
         read |= {"range_min": end, "range_max": end}
         read |= {"decimal_places": _whole} if sdtype == "numerical" else {}
     facts = {key: reader(row[key]) for key, reader in read.items() if row.get(key) is not None}
@@ -292,11 +293,6 @@ def _written(sdtype: str, word: str, form: Any) -> dict:
     return {"datetime_format": form} if sdtype == "datetime" and form is not None else {}
 
 
-def _moment(cell: Any) -> Any:
-    """An end of a range of dates: text stays as it is written."""
-    return cell.strip() if isinstance(cell, str) else cell
-
-
 def _values(cell: Any, word: str) -> list:
     if not isinstance(cell, str):
         return list(cell) if isinstance(cell, list | tuple | range) else [cell]
@@ -306,7 +302,7 @@ def _values(cell: Any, word: str) -> list:
     texts = [code for code, _ in _coded(cell)]
     if word in _TEXT:
         return texts
-    numbers = [_number(text) for text in texts]
+    numbers = [number_in(text, None) for text in texts]
     written = [str(number) == text for number, text in zip(numbers, texts, strict=True)]
     return numbers if all(written) else texts
 
@@ -348,15 +344,8 @@ def _bound(cell: Any) -> Any:
     """The number that the text is, if it is one; dates stay text."""
     if not isinstance(cell, str):
         return cell
-    number = _number(cell.strip())
+    number = number_in(cell.strip(), None)
     return cell.strip() if number is None else number
-
-
-def _number(text: str) -> int | float | None:
-    for read in (int, float):
-        with suppress(ValueError):
-            return read(text)
-    return None
 
 
 def _whole(cell: Any) -> Any:

@@ -3,7 +3,6 @@
 Privacy: it reads cells. It is for the detection of types alone, which says that these are public.
 """
 
-import math
 import re
 from collections.abc import Iterator, Sequence
 from datetime import time
@@ -14,7 +13,7 @@ import pandas as pd
 
 from sdv_privpgd.columns.number_formats import NumberFormat
 from sdv_privpgd.columns.readings import MOST_PLACES
-from sdv_privpgd.columns.scalars import decimal_places, real_numbers
+from sdv_privpgd.columns.scalars import decimal_places, number_in, real_numbers
 from sdv_privpgd.columns.values import LOOKS
 
 _DAYS = (
@@ -64,7 +63,7 @@ def type_of(cells: Sequence[str]) -> str | None:
     read: dict[tuple[str, ...], str] = {}
     for example in _examples(cells):
         numbers = tuple(map(NumberFormat(example).plain, cells))
-        if all(map(_is_number, numbers)):
+        if all(number_in(each, None) is not None for each in numbers):
             read.setdefault(numbers, example)
     return f"number:{next(iter(read.values()))}" if len(read) == 1 else None
 
@@ -154,10 +153,3 @@ def _examples(cells: Sequence[str]) -> Iterator[str]:
             places = max(len(each.partition(point)[2]) for each in numbers)
             ends = point + "5".ljust(places, "0") if places else ""
             yield f"{signs[0]}{before}1{group}234{ends}{after}{signs[1]}"
-
-
-def _is_number(plain: str) -> bool:
-    try:
-        return math.isfinite(float(plain))
-    except ValueError:
-        return False

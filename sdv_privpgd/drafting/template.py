@@ -3,12 +3,11 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pandas as pd
 
 from sdv_privpgd._lazy import need
 from sdv_privpgd.columns.declared import TimeOfDay
-from sdv_privpgd.columns.dtypes import is_decimal, is_of_times, on_unread
+from sdv_privpgd.columns.dtypes import chosen, is_decimal, is_of_times, is_whole, on_unread
 from sdv_privpgd.columns.vocabulary import modelled
 from sdv_privpgd.drafting.codebook import read_codebook
 
@@ -24,7 +23,8 @@ _BLANKS = {
 }
 """The facts to fill in for each sdtype, besides whether values may be missing."""
 
-_OF_ANY = {key: None for keys in _BLANKS.values() for key in keys} | {"datetime_format": None}
+_OF_ANY = {key: None for keys in _BLANKS.values() for key in keys}
+_OF_ANY |= {"datetime_format": None, "range_is_nullable": None}
 """The facts to fill in where the sdtype is not known: those that apply."""
 
 
@@ -67,14 +67,9 @@ def draft_domain(source: "Metadata | Mapping | pd.Series | pd.DataFrame") -> dic
             name: _draft(columns[name]["sdtype"], format_of(columns[name]))
             for name in modelled(columns, keys)
         }
-    unknown = {str(name) for name, dtype in facts.items() if dtype is None}
     known = listed({name: dtype for name, dtype in facts.items() if dtype is not None})
-    return {
-        name: {**_OF_ANY, "range_is_nullable": None}
-        if name in unknown
-        else _draft(sdtype_of(name, known[name]), facts_of(known[name]))
-        for name in map(str, facts.keys())
-    }
+    drafts = {name: _draft(sdtype_of(name, own), facts_of(own)) for name, own in known.items()}
+    return {name: drafts.get(name, dict(_OF_ANY)) for name in map(str, facts.keys())}
 
 
 def table_of(metadata: "Metadata | Mapping") -> tuple[dict[str, dict], list[str]]:
@@ -182,13 +177,6 @@ def facts_of(dtype: Any) -> dict[str, Any]:
     """What the dtype says of values: whole numbers, or times of the day."""
     if is_of_times(dtype):
         return dict(TimeOfDay())
-    return {"decimal_places": 0} if is_whole(dtype) else {}
-
-
-def is_whole(dtype: Any) -> bool:
-    """Whether the dtype was chosen for whole numbers.
-
-    NumPy's int64 was not: pandas infers it from a file, or float64 if a cell is missing.
-    """
-    inferred = isinstance(dtype, np.dtype) and dtype.name in ("int64", "uint64")
-    return dtype.kind in "iu" and not inferred
+    # NumPy's int64 is not chosen: pandas infers it, or float64 if a cell is missing.
+    is_chosen = is_whole(dtype) and chosen(dtype) is not None
+    return {"decimal_places": 0} if is_chosen else {}

@@ -22,10 +22,9 @@ from sdv_privpgd.estimate.noisy_tables import (
     grouped_tables,
     margin_estimates,
     noisy_tables,
-    quadrants,
 )
 from sdv_privpgd.estimate.support import simplex_projection, supported_one_way
-from sdv_privpgd.privacy.queries import Measurement
+from sdv_privpgd.privacy.queries import Measurement, QuadrantQuery
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +81,9 @@ def consistent_tables(domain: Domain, measurements: Sequence[Measurement]) -> Co
         one_way=one_way,
         tables=agreeing(noisy, one_way, total),
         variances={clique: table.variance for clique, table in noisy.items()},
-        grouped=_with_quadrants(grouped, quadrants(domain, measurements), one_way, total),
+        grouped=_with_quadrants(
+            grouped, grouped_tables(domain, measurements, QuadrantQuery), one_way, total
+        ),
     )
 
 

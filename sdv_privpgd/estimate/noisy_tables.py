@@ -77,18 +77,14 @@ def fresh_tables(domain: Domain, measurements: Iterable[Measurement]) -> dict[Cl
 
 
 def grouped_tables(
-    domain: Domain, measurements: Iterable[Measurement]
+    domain: Domain, measurements: Iterable[Measurement], kind: type = GroupedMarginalQuery
 ) -> dict[Grouping, dict[Clique, NoisyTable]]:
-    """The ``noisy_tables`` of each grouping, from what was measured over its groups."""
-    made = made_once(_fresh_grouped, domain, measurements)
+    """The ``noisy_tables`` of each grouping, from what was measured over its groups.
+
+    Or the quadrants of pairs, one number each, by their sides.
+    """
+    made = made_once(_FRESH[kind], domain, measurements)
     return {grouping: dict(tables) for grouping, tables in made.items()}
-
-
-def quadrants(
-    domain: Domain, measurements: Iterable[Measurement]
-) -> Mapping[Grouping, Mapping[Clique, NoisyTable]]:
-    """The noisy quadrants of pairs, one number each, by their sides."""
-    return made_once(_fresh_quadrants, domain, measurements)
 
 
 def _averages(domain: Domain, measurements: Iterable[Measurement], kind: type) -> Any:
@@ -110,8 +106,7 @@ def _averages(domain: Domain, measurements: Iterable[Measurement], kind: type) -
     return made
 
 
-_fresh_grouped = partial(_averages, kind=GroupedMarginalQuery)
-_fresh_quadrants = partial(_averages, kind=QuadrantQuery)
+_FRESH = {kind: partial(_averages, kind=kind) for kind in (GroupedMarginalQuery, QuadrantQuery)}
 
 
 def _in_order(

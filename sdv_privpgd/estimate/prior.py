@@ -26,20 +26,18 @@ import numpy as np
 from scipy.sparse import csr_matrix  # pyright: ignore[reportMissingTypeStubs]
 from scipy.special import gammaincc  # pyright: ignore[reportMissingTypeStubs]
 
-from sdv_privpgd.base import cached_property
 from sdv_privpgd.base.domain import Clique, Domain, Grouping, table_of
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.estimate.consistency import ConsistentTables, agreeing, consistent_tables
 from sdv_privpgd.estimate.interactions import of_largest_entropy
 from sdv_privpgd.estimate.noisy_tables import (
     NoisyTable,
-    estimate_total,
     grouped_tables,
     margin_estimates,
     noisy_tables,
 )
 from sdv_privpgd.estimate.signals import signal_shares
-from sdv_privpgd.privacy.queries import MarginalQuery, Measurement
+from sdv_privpgd.privacy.queries import Measurement
 
 TRUSTS = tuple(10.0 ** (power / 2) for power in range(4, -3, -1))
 """The values of kappa that are tried, each times the number of records: 100 to 0.1. With 0.03 pairs
@@ -74,6 +72,11 @@ class PublicRows:
     weights: np.ndarray
     lacking: frozenset[str] = frozenset()
 
+    @property
+    def chances(self) -> np.ndarray:
+        """The weights as parts of all."""
+        return self.weights / self.weights.sum()
+
     def cut(self, most: int, seed: int) -> "PublicRows":
         """Returns at most so many rows, drawn at random without replacement."""
         number = len(self.codes)
@@ -86,17 +89,13 @@ class PublicRows:
         """Returns rows of which a part is as it was. Others have columns of different rows."""
         rng, codes = np.random.default_rng(seed), np.array(self.codes)
         rows = np.flatnonzero(rng.random(len(codes)) >= part)
-        chance = self.weights / self.weights.sum()
         for column in codes.T:
-            column[rows] = rng.choice(column, len(rows), p=chance)
+            column[rows] = rng.choice(column, len(rows), p=self.chances)
         return replace(self, codes=codes)
 
     def completed(self, one_way: Mapping[str, np.ndarray], seed: int) -> "PublicRows":
         """Returns the rows with codes of what is lacking, independent of all others."""
-        if not self.lacking:
-            return self
-        rng = np.random.default_rng(seed)
-        codes = np.array(self.codes)
+        rng, codes = np.random.default_rng(seed), np.array(self.codes)
         for axis, name in enumerate(self.domain.attributes):
             if name in self.lacking:
                 codes[:, axis] = rng.permutation(_dealt(one_way[name], len(codes)))
@@ -194,25 +193,31 @@ class Compared(NamedTuple):
     @classmethod
     def of(
         cls,
-        shares: Mapping[str, np.ndarray],
+        rows: PublicRows,
         num_rows: float,
-        answers: Sequence[Measurement],
+        measurements: Sequence[Measurement],
         total: float,
     ) -> "Compared":
-        """Compares the shares of so many public rows with the answers on private ones."""
+        """Compares public rows, which tell as much as so many, with the answers on private ones.
+
+        Columns that they lack are left out.
+        """
         far, found, is_rough = 0.5, [], []
-        for own, answer in zip(shares.values(), answers, strict=True):
+        for clique, answer in margin_estimates(noisy_tables(rows.domain, measurements), 1).items():
+            if rows.lacking & set(clique):
+                continue
+            own = _table(rows, rows.chances, clique)
             scales = np.maximum(own, 1 / len(own))
-            noise, chance = (answer.stddev / total) ** 2 / scales, own / num_rows / scales
+            noise, chance = answer.variance / total**2 / scales, own / num_rows / scales
             is_rough.append(chance.sum() > noise.sum())
-            spread, square = noise + chance, np.square(answer.answer / total - own) / scales
+            spread, square = noise + chance, np.square(answer.counts / total - own) / scales
             # Sums of weighted squares of normal numbers, of which any may be far from 0.
             moments = [(spread**k).sum() + k * far * (spread ** (k - 1)).mean() for k in (1, 2, 3)]
             found.append(_chance_beyond(square.sum(), *moments))
         # Half of the false alarms are for single columns, half for all others together. Up to two
         # of 100 simulated fits doubted what is near (500 to 10,000 rows, epsilon 0.2 and 1).
         chances, level = np.array(found), 0.01
-        is_wrong = chances < level / len(chances)
+        is_wrong = chances * len(chances) < level
         logs = np.log(np.maximum(chances[~is_wrong], 1e-300))  # of Fisher's sum (1925)
         is_wrong |= gammaincc(max(len(logs), 1), -logs.sum()) < level
         return cls(is_wrong, np.array(is_rough))
@@ -244,11 +249,13 @@ def weighted(
     agreed = consistent_tables(domain, measurements)
     rows = rows.cut(min(MOST_ROWS, max(_MOST_MEMBERS // len(noisy), 1)), seed)
     rows = rows.completed(agreed.one_way, seed)
-    if _lies_elsewhere(domain, measurements, rows):
+    number = effective_rows(rows.weights)
+    elsewhere = Compared.of(rows, number, measurements, agreed.total).is_wrong
+    if elsewhere.sum() > len(elsewhere) / 2:  # relations may then lie elsewhere as well
         return None
     rows = rows.loosened(_shown(noisy, agreed, rows), seed)
     judged = _Dual.of(rows.cut(_JUDGED, seed), list(noisy))
-    least, trust, start = _KEPT * effective_rows(judged.first), TRUSTS[0], None
+    least, trust, start = _KEPT * effective_rows(judged.rows.chances), TRUSTS[0], None
     for each, weights, told in judged.path(noisy, agreed.total, progress):
         if effective_rows(weights) < least:
             break
@@ -256,24 +263,6 @@ def weighted(
     whole = judged if len(rows.codes) <= _JUDGED else _Dual.of(rows, list(noisy))
     ((_, weights, _),) = whole.path(noisy, agreed.total, silent, [trust], start)
     return WeightedRows(rows=rows, weights=weights, trust=trust)
-
-
-def _lies_elsewhere(domain: Domain, measurements: Sequence[Measurement], rows: PublicRows) -> bool:
-    """Whether more than half of the columns surely lie elsewhere: relations may then as well."""
-    margins = margin_estimates(noisy_tables(domain, measurements), 1)
-    known = [name for (name,) in margins if name not in rows.lacking]
-    answers = [
-        Measurement(
-            query=MarginalQuery((name,)),
-            answer=margins[name,].counts,
-            stddev=math.sqrt(margins[name,].variance),
-        )
-        for name in known
-    ]
-    shares = {name: _table(rows, rows.weights / rows.weights.sum(), (name,)) for name in known}
-    total = estimate_total(domain, measurements).value
-    found = Compared.of(shares, effective_rows(rows.weights), answers, total)
-    return bool(known) and found.is_wrong.mean() > 0.5
 
 
 def _shown(noisy: "_Tables", agreed: ConsistentTables, rows: PublicRows) -> float:
@@ -284,7 +273,7 @@ def _shown(noisy: "_Tables", agreed: ConsistentTables, rows: PublicRows) -> floa
     a prior before, and 0.7 times since (3 seeds, epsilon 0.2 and 1); with other rows of the table
     0.4 to 0.6 times both before and since, and with two standard errors.
     """
-    first = WeightedRows(rows=rows, weights=rows.weights / rows.weights.sum(), trust=math.inf)
+    first = WeightedRows(rows=rows, weights=rows.chances, trust=math.inf)
     together = square = 0.0
     for (grouping, clique), table in noisy.items():
         if len(clique) == 1 or rows.lacking & set(clique):
@@ -347,12 +336,11 @@ def use_of(rows: PublicRows, prior: WeightedRows | None, tables: ConsistentTable
     if prior is None:
         return PriorUse(num_rows=len(rows.codes))
     own = prior.rows
-    first = own.weights / own.weights.sum()
     believed = {(name,): counts for name, counts in tables.one_way.items()} | {
         clique: counts for clique, counts in tables.tables.items() if len(clique) == 2
     }
     moved = {
-        clique: float(np.abs(counts / tables.total - _table(own, first, clique)).sum() / 2)
+        clique: float(np.abs(counts / tables.total - _table(own, own.chances, clique)).sum() / 2)
         for clique, counts in believed.items()
         if not own.lacking & set(clique)
     }
@@ -419,22 +407,6 @@ class _Dual:
         member = csr_matrix((np.ones(cells.size), cells.ravel(), ends), shape=(number, start))
         return cls(rows=rows, names=names, member=member)
 
-    @cached_property
-    def first(self) -> np.ndarray:
-        """The weights before anything is fitted."""
-        return self.rows.weights / self.rows.weights.sum()
-
-    def tables(self, weights: np.ndarray) -> np.ndarray:
-        """The probabilities of all cells."""
-        return self.member.T @ weights
-
-    def flat(self, noisy: "_Tables", total: float) -> tuple[np.ndarray, np.ndarray]:
-        """The shares of the cells of all tables, one after the other, and their variances."""
-        tables = [noisy[name] for name in self.names]
-        shares = np.concatenate([np.ravel(table.counts) for table in tables]) / total
-        variances = [table.weighed_variance / total**2 for table in tables]
-        return shares, np.repeat(variances, [table.counts.size for table in tables])
-
     def path(
         self,
         noisy: "_Tables",
@@ -447,7 +419,10 @@ class _Dual:
 
         Each is solved from the one before, and the first from the ``start``.
         """
-        shares, variances = self.flat(noisy, total)
+        tables = [noisy[name] for name in self.names]
+        shares = np.concatenate([np.ravel(table.counts) for table in tables]) / total
+        variances = [table.weighed_variance / total**2 for table in tables]
+        variances = np.repeat(variances, [table.counts.size for table in tables])
         told = np.zeros(len(shares)) if start is None else start
         for trust in progress(trusts, "prior"):
             weights, told = self._solved(shares, variances, trust * total, told)
@@ -457,19 +432,20 @@ class _Dual:
         self, shares: np.ndarray, variances: np.ndarray, kappa: float, start: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """The weights for a kappa, and the numbers of the cells that lead to them."""
+        first = self.rows.chances
         # Steps are of one size in all cells if each is scaled by its curvature.
-        scales = 1 / np.sqrt(variances + self.tables(self.first) / kappa)
+        scales = 1 / np.sqrt(variances + self.member.T @ first / kappa)
 
         def weights_of(told: np.ndarray) -> tuple[np.ndarray, float]:
             logs = -(self.member @ told) / kappa
             top = float(logs.max())
-            raw = self.first * np.exp(logs - top)
+            raw = first * np.exp(logs - top)
             return raw / raw.sum(), top + math.log(float(raw.sum()))
 
         def negative(scaled: np.ndarray) -> tuple[float, np.ndarray, float]:
             told = scaled * scales
             weights, log_sum = weights_of(told)
-            slope = shares + variances * told - self.tables(weights)
+            slope = shares + variances * told - self.member.T @ weights
             value = kappa * log_sum + _dot(told, shares + variances * told / 2)
             return value, slope * scales, _dot(slope, slope / variances) / len(told)
 

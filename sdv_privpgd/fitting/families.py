@@ -22,7 +22,7 @@ from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import MarginalQuery, Measurement
 from sdv_privpgd.report.page import Report
 from sdv_privpgd.report.release import linked_report
-from sdv_privpgd.sampling.families import Siblings, children_of, starts_of
+from sdv_privpgd.sampling.families import NOT_ASKED, Siblings, children_of, starts_of
 from sdv_privpgd.sampling.sampler import MOVING, encoded_rows
 
 AT_ONCE = 20_000
@@ -252,14 +252,14 @@ class FittedTables(SavedModel):
         self, link: Link, parents: pd.DataFrame, family: np.ndarray, seed: int
     ) -> tuple[pd.DataFrame, np.ndarray]:
         """The rows that lead to parents, and the number of each one's family."""
-        fitted, siblings = self.tables[link.child].fitted, self.siblings.get(link.child)
+        fitted, siblings = self.tables[link.child].fitted, self.siblings.get(link.child, NOT_ASKED)
         sampler: Any = fitted.sampler
         above, numbers = self.above(link, parents, family)
         if sampler is None:  # there are keys alone
             whose = np.repeat(np.arange(len(numbers)), numbers)
             keys = parents[str(link.parent_key)].take(whose).reset_index(drop=True)
             return pd.DataFrame({**fitted.keys.take(len(whose)), link.key: keys}), family[whose]
-        used = np.minimum(numbers, 0 if siblings is None else siblings.most)
+        used = np.minimum(numbers, siblings.most)
         pairs, following_pairs = (
             np.bincount(family, weights=own, minlength=1)
             for own in (used * (used - 1), np.maximum(numbers - 1, 0))

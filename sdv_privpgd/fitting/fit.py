@@ -44,7 +44,7 @@ from sdv_privpgd.privacy.queries import GroupedMarginalQuery, MarginalQuery, Mea
 from sdv_privpgd.report.warnings import PublicFacts, warnings_of
 from sdv_privpgd.sampling.families import RowMaker, VisitSampler
 from sdv_privpgd.sampling.sampler import KeyStream, Sampler
-from sdv_privpgd.synthesize.engine import Model
+from sdv_privpgd.synthesize.engine import Engine, Model
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,12 +93,13 @@ class Fitted:
         """
         if self.release is None or self.settings is None:
             raise ValueError("Nothing that could be repeated is known of this fit.")
-        release, description = self.release, self.description
-        return Refits(
-            release=release,
-            engine=method_for(self.settings, description),
-            sampler_of=maker_of(description, self.schema, release.held, release.measurements),
-        )
+        return self.refits_by(method_for(self.settings, self.description))
+
+    def refits_by(self, engine: Engine) -> Refits:
+        """What repeats the fit of a model that this engine has made."""
+        release: Any = self.release
+        maker = maker_of(self.description, self.schema, release.held, release.measurements)
+        return Refits(release=release, engine=engine, sampler_of=maker)
 
     @property
     def unseen(self) -> dict[str, Unseen]:
@@ -247,8 +248,8 @@ class Fit:
         counted = inquiry.about(schema).tables(own, self.books.ledger.budget * part, what)
         answers, rows = [*counted.values()], inquiry.rows
         total = estimate_total(schema.domain(), answers).value if rows is None else max(rows, 1)
-        number = effective_rows(public.weights)
-        found = Compared.of(public.shares(schema), number, answers, total)
+        number, prior = effective_rows(public.weights), replace(public, doubted=()).codes(schema)
+        found = Compared.of(prior, number, answers, total)
         wrong, vague = ({*compress(own, each)} for each in (found.is_wrong, found.is_rough))
         looked = wrong | vague | self._outside
         stated = {name: public.replaced[name] for name in own if name in looked}

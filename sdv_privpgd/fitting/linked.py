@@ -12,7 +12,8 @@ all tables, which add up.
 
 import math
 import warnings
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
@@ -46,7 +47,7 @@ from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.inference.listed import Question
 from sdv_privpgd.methods.method import Method
 from sdv_privpgd.privacy.boundary import PrivateTable
-from sdv_privpgd.privacy.ledger import Books, Charge, PrivacyLedger
+from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import GroupedMarginalQuery, Measurement
 from sdv_privpgd.report.warnings import in_one
 from sdv_privpgd.sampling.families import Siblings, paired
@@ -236,8 +237,16 @@ class RunningTables:
         )
 
     def _asked(
-        self, table: str, known: Mapping[str, Mapping] | None = None
+        self, table: str, found: Mapping[str, Description] = MappingProxyType({})
     ) -> tuple[Settings, Description]:
+        """What is asked of a table, which is told what was ``found`` of its parent's columns."""
+        link, known = self.told.tree.above(table), None
+        if link is not None and link.parent in found:
+            above = found[link.parent]
+            known = {
+                name: {"sdtype": above.facts[name].sdtype, **above.in_words[name]}
+                for name in self.told.carried(link.parent)
+            }
         settings, description = self.told.asked(table, known)
         dtypes = self.private[table].dtypes
         description = description.of_dtypes(dtypes)
@@ -247,10 +256,8 @@ class RunningTables:
         """What the first question about a table has found: no table is fitted if one stops."""
         fit = Fit(*self._asked(table), begun=self.told.part(table))
         stops_at = set(fit.description.modelled) - set(self.let_pass[table])
-        try:
+        with self._charging(fit.books, table):
             fit.ask_first(self.private[table], stops_at=stops_at)
-        finally:
-            self._charge(fit.books.ledger.charges, table)
         return fit
 
     def _require_led(self, first: Mapping[str, Transcript]) -> None:
@@ -272,39 +279,22 @@ class RunningTables:
 
     def _looked(self, table: str, begun: Fit, above: Mapping[str, Fit], progress: Progress) -> Fit:
         """What was found of a table's columns: no table is fitted if one has no categories."""
-        link = self.told.tree.above(table)
-        found = None if link is None else above[link.parent].description
         fit = Fit(
-            *self._knowing(table, found),
+            *self._asked(table, {name: each.description for name, each in above.items()}),
             begun=begun.books.ledger,
             answered=begun.transcript.answered,
         )
         stops_at = set(fit.description.modelled) - set(self.let_pass[table])
-        try:
+        with self._charging(fit.books, table):
             fit.discover(self.private[table], progress, stops_at=stops_at)
-        finally:
-            self._charge_more(fit.books.ledger, begun.books.ledger, table)
         return fit
-
-    def _knowing(self, table: str, found: Description | None) -> tuple[Settings, Description]:
-        """What is asked of a table, which is told what was ``found`` of its parent's columns."""
-        link = self.told.tree.above(table)
-        if link is None or found is None:
-            return self._asked(table)
-        known = {
-            name: {"sdtype": found.facts[name].sdtype, **found.in_words[name]}
-            for name in self.told.carried(link.parent)
-        }
-        return self._asked(table, known)
 
     def _fitted(
         self, table: str, looked: Fit, above: Mapping[str, FittedTable], progress: Progress
     ) -> FittedTable:
         """The fit of a table of whose columns it was looked what they have."""
-        link, found = self.told.tree.above(table), None
-        if link is not None:
-            found = above[link.parent].fitted.description
-        asked, given = self._knowing(table, found), None
+        asked = self._asked(table, {n: each.fitted.description for n, each in above.items()})
+        link, given = self.told.tree.above(table), None
         if link is not None and asked[1].given:
             given = given_tables(self._so_far(above), link, AT_ONCE)
         running = running_fit(
@@ -315,10 +305,8 @@ class RunningTables:
             given=given,
             answered=looked.transcript.answered,
         )
-        try:
+        with self._charging(running.fit.books, table):
             return replace(running.run(progress, stops=True), name=table)
-        finally:
-            self._charge_more(running.ledger, looked.books.ledger, table)
 
     def _asked_of_siblings(
         self, table: str, fitted: Mapping[str, FittedTable], progress: Progress
@@ -342,20 +330,20 @@ class RunningTables:
             name: encoded_rows(schema.named[name], pd.Series(made[table][name])) for name in names
         }
         whose = pd.factorize(made[table][link.key])[0], family[table]
-        answers, found = [], []
+        most, answers, found = self.told.siblings, [], {}
         for in_order in (False, True):
-            shares = {}
             if (table, in_order) in self.pairs:
-                pairs = paired(*whose, self.told.siblings[table, in_order], in_order=in_order)
-                asked, shares = self._asked_of_pairs(
+                pairs = paired(*whose, most[table, in_order], in_order=in_order)
+                asked, found[in_order] = self._asked_of_pairs(
                     table, schema, groups, children, pairs, in_order, progress
                 )
                 answers += asked
-            found.append(shares)
-        tables, followed = found
-        most = self.told.siblings[table, False]
-        grouping = Grouping.of(groups)
-        return answers, Siblings(grouping=grouping, tables=tables, followed=followed, most=most)
+        return answers, Siblings(
+            grouping=Grouping.of(groups),
+            tables=found[False],
+            followed=found.get(True, {}),
+            most=most[table, False],
+        )
 
     def _asked_of_pairs(
         self,
@@ -380,7 +368,7 @@ class RunningTables:
             (a, other(b)): (a, b) for a, b in self.told.pairs_asked(table, in_order)
         }
         books = Books(self.told.part(table, PAIRS[in_order]))
-        try:
+        with self._charging(books, table):
             pairs = self.pairs[table, in_order]
             curator = pairs.curator(Schema(tuple(both)), books, progress=progress)
             answers = curator.measure(
@@ -389,8 +377,6 @@ class RunningTables:
                 what=f"pairs of {PAIRS[in_order]}, in groups",
                 progress=progress,
             )
-        finally:
-            self._charge(books.ledger.charges, table)
         tables = over_groups(consistent_tables(curator.domain, answers), grouping)
         first, second, weights = paired
         # Categories that share groups are expected to go with themselves as their groups do.
@@ -423,11 +409,13 @@ class RunningTables:
                 found[(a,)] = np.array([1 - same, same])
         return answers, found
 
-    def _charge_more(self, now: PrivacyLedger, before: PrivacyLedger, table: str) -> None:
-        """Puts what was spent on a table since then on the ledger of all."""
-        self._charge(now.charges[len(before.charges) :], table)
-
-    def _charge(self, charges: Sequence[Charge], table: str) -> None:
-        """Puts what was spent on a table on the ledger of all."""
-        own = (replace(each, what=f"{table}: {each.what}") for each in charges)
-        self.ledger = replace(self.ledger, charges=(*self.ledger.charges, *own))
+    @contextmanager
+    def _charging(self, books: Books, table: str) -> Iterator[None]:
+        """Puts what is spent on a table meanwhile on the ledger of all, however it ends."""
+        before = len(books.ledger.charges)
+        try:
+            yield
+        finally:
+            spent = books.ledger.charges[before:]
+            own = (replace(each, what=f"{table}: {each.what}") for each in spent)
+            self.ledger = replace(self.ledger, charges=(*self.ledger.charges, *own))

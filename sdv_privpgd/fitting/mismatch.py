@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sdv_privpgd.base.words import listed, share
+from sdv_privpgd.base.words import grouped, listed, share
 from sdv_privpgd.columns.facts import ColumnFacts, DateFacts, WeightFacts
 from sdv_privpgd.columns.readings import Readable, attribute_of
 from sdv_privpgd.columns.schema import PublicDomainError
@@ -128,30 +128,25 @@ def ask_first(
     answers = list(asker.tables(names, part, UNREAD).values())
     counted = np.array([float(each.answer.sum()) for each in answers])
     of_weights = np.array([isinstance(each, WeightFacts) for each in declared.values()])
-    kinds: dict[str, list[str]] = {}
-    doubts: dict[str, str] = {}
-    outside: set[str] = set()
+    seen: dict[str, _Seen] = {}
     for (name, facts), answer, weighs in zip(declared.items(), answers, of_weights, strict=True):
         # Weights are counted by rows, and all else by what rows count as.
         total = max(counted[of_weights == weighs].mean() if rows is None else rows, 1)
         error = _DEVIATIONS * answer.stddev / total
-        seen = _Seen(facts, answer.answer[1:] / total, error, name in of_prior)
-        if name in stops_at and (why := seen.misfit()) is not None:
-            text, part = why
-            kinds.setdefault(text, []).append(f"{name!r} ({share(part)})")
-            continue
-        if seen.many_outside:
-            outside.add(name)
-        if (part := seen.replaced) > 0:
-            doubts[name] = (
-                f"About {share(part)} of the cells of {name!r} are missing or no declared values, "
-                f"and rows have declared ones instead. They may be {facts.unread}"
-            )
-    if kinds:
+        seen[name] = _Seen(facts, answer.answer[1:] / total, error, name in of_prior)
+    wrong = {name: why for name in seen if name in stops_at and (why := seen[name].misfit())}
+    if wrong:
+        kinds = grouped((text, f"{name!r} ({share(p)})") for name, (text, p) in wrong.items())
         said = [text.replace("{}", listed(names), 1) for text, names in kinds.items()]
         said += [_ON_LOOKS] if kinds.keys() & _OF_LOOKS.values() else []
         raise stopped("its first question", said, inquiry.books.ledger)
-    return doubts, outside
+    doubts = {
+        name: f"About {share(part)} of the cells of {name!r} are missing or no declared values, "
+        f"and rows have declared ones instead. They may be {each.facts.unread}"
+        for name, each in seen.items()
+        if (part := each.replaced) > 0
+    }
+    return doubts, {name for name, each in seen.items() if each.many_outside}
 
 
 def part_for_first(ledger: PrivacyLedger, names: Collection[str], num_rows: int | None) -> Fraction:

@@ -190,16 +190,6 @@ class PublicTable:
             for name, kind in kinds.items()
         }
 
-    def shares(self, schema: Schema) -> dict[str, np.ndarray]:
-        """Returns the share of the rows in each cell of each attribute of a schema."""
-        rows = self.codes(schema)
-        return {
-            name: np.bincount(codes, rows.weights, size) / rows.weights.sum()
-            for name, size, codes in zip(
-                rows.domain.attributes, rows.domain.sizes, rows.codes.T, strict=True
-            )
-        }
-
     def codes(self, schema: Schema) -> PublicRows:
         """Returns the rows as codes of a schema. What they lack, or is doubted, is ``lacking``.
 

@@ -23,8 +23,8 @@ from sdv_privpgd.inference.design import design_of
 from sdv_privpgd.inference.intervals import Interval, deviations
 from sdv_privpgd.inference.listed import COEFFICIENT, UNIQUE, Question, Where
 from sdv_privpgd.inference.questions import Questions
-from sdv_privpgd.inference.refits import Rows
 from sdv_privpgd.inference.regression import coefficients_of_rows, regression
+from sdv_privpgd.synthesize.engine import Particles
 
 MET, NOT_MET, UNTOLD = "met", "not met", "cannot be told"
 
@@ -264,7 +264,7 @@ class _Both:
         if term not in terms:
             raise ValueError(f"term must be one of {terms!r}, got {asked.term!r}.")
         own = {name: self.columns[name] for name in design.columns}
-        rows = Rows(domain=release.domain, codes=codes_of(release.domain, own, self.rows))
+        rows = Particles(domain=release.domain, codes=codes_of(release.domain, own, self.rows))
         on = ", ".join(design.columns[1:])
         question = f"{term} in the {asked.kind} regression of {outcome} on {on}"
         try:

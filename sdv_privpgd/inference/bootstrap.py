@@ -19,8 +19,8 @@ from sdv_privpgd.base.progress import Progress
 from sdv_privpgd.inference.answers import TABLES, Answer, TableAnswer, on_people
 from sdv_privpgd.inference.intervals import KINDS, Interval, Open, deviations
 from sdv_privpgd.inference.questions import Questions
-from sdv_privpgd.inference.refits import Population, Refit, Refits, Rows, kept, numbers_of, repeated
-from sdv_privpgd.synthesize.engine import Model
+from sdv_privpgd.inference.refits import Population, Refit, Refits, kept, numbers_of, repeated
+from sdv_privpgd.synthesize.engine import Model, Particles
 
 METHODS = ("normal", "pivot")
 """How an interval is made of replicates."""
@@ -219,7 +219,7 @@ def bootstrap(
         value = of(refit.model, refit.seed, several)
         if kind == "population":
             return value, None
-        simulated = Rows(domain=refits.release.domain, codes=refit.codes)
+        simulated = Particles(domain=refits.release.domain, codes=refit.codes)
         return value, of(simulated, refit.seed, 1)
 
     several = max(round(least / num_rows), 1)
@@ -304,7 +304,7 @@ def with_bootstrap(
         return estimate(replace(questions, model=model))
 
     def evaluate(refit: Refit) -> tuple[float, float]:
-        return of(refit.model), of(Rows(domain=questions.release.domain, codes=refit.codes))
+        return of(refit.model), of(Particles(domain=questions.release.domain, codes=refit.codes))
 
     if num_repetitions is not None:
         with shown() as progress:

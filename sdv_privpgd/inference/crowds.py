@@ -18,7 +18,7 @@ from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.base.words import share
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.inference.conditions import cells_of, codes_of
-from sdv_privpgd.inference.refits import Rows
+from sdv_privpgd.synthesize.engine import Particles
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -176,7 +176,9 @@ def _moved(
     on: Sequence[str],
 ) -> pd.DataFrame:
     own = {name: column for name, column in columns.items() if name in before}
-    one, two = (Rows(domain=domain, codes=codes_of(domain, own, rows)) for rows in (before, after))
+    one, two = (
+        Particles(domain=domain, codes=codes_of(domain, own, rows)) for rows in (before, after)
+    )
     pairs = {frozenset(pair): pair for pair in product(on, own) if pair[0] != pair[1]}
     cliques = [*((name,) for name in on), *pairs.values()]
     found = [np.abs(one.marginal(each) - two.marginal(each)).sum() / 2 for each in cliques]

@@ -25,7 +25,7 @@ import numpy as np
 from joblib import Parallel, cpu_count, delayed, parallel_config
 
 from sdv_privpgd.base.arguments import check_integer
-from sdv_privpgd.base.domain import Clique, Domain, code_type, table_of
+from sdv_privpgd.base.domain import Domain, code_type
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.estimate.features import EmbeddingQuery
 from sdv_privpgd.estimate.noisy_tables import estimate_total
@@ -142,29 +142,6 @@ class Refits:
         known = (*answers, *self.release.given)
         model = engine.fit(domain, known, warm_start=self.release.model)
         return Refit(codes=codes, model=model, seed=int(own.integers(2**31)))
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Rows:
-    """Rows as a model: their tables are its marginals. Public, as the rows are."""
-
-    domain: Domain
-    codes: np.ndarray
-
-    @property
-    def block(self) -> int:
-        """The number of rows."""
-        return len(self.codes)
-
-    def marginal(self, clique: Clique) -> np.ndarray:
-        """The shares of a clique's cells, axes in the clique's order."""
-        columns = self.codes[:, self.domain.axes(clique)].T
-        return table_of(columns, self.domain.shape(clique)) / len(self.codes)
-
-    def sample(self, num_rows: int, seed: int) -> np.ndarray:
-        """The first rows, in their order; from the start again where there are too few."""
-        del seed
-        return self.codes[np.arange(num_rows) % len(self.codes)]
 
 
 def numbers_of(num_repetitions: int) -> Sequence[int]:

@@ -1,7 +1,7 @@
 """The audit of a synthesizer: its settings and its code on made-up tables. No row is read."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -24,12 +24,10 @@ from sdv_privpgd.audit.subjects import (
     of_rows,
 )
 from sdv_privpgd.audit.tables import MadeUp
-from sdv_privpgd.base.progress import Progress
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fitted import Account, FittedTable
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.methods.method import method_of
-from sdv_privpgd.privacy.boundary import PrivateTable
 
 if TYPE_CHECKING:
     from sdv_privpgd.plugin.synthesizers import PrivateSynthesizer
@@ -159,17 +157,9 @@ def _listened_to(
     synthesizer: "PrivateSynthesizer", through: Through, steps: Steps
 ) -> Iterator[None]:
     """This one copy opens its table for the audit, and shows its bar to it."""
-    opened = synthesizer._open
-
-    def opened_for_audit(data: Any, description: Description) -> PrivateTable:
-        return through(opened(data, description))
-
-    @contextmanager
-    def shown() -> Iterator[Progress]:
-        yield steps
-
-    own: dict[str, Any] = vars(synthesizer)
-    own.update(_open=opened_for_audit, _shown=shown)
+    opened, own = synthesizer._open, vars(synthesizer)
+    own["_open"] = lambda data, description: through(opened(data, description))
+    own["_shown"] = lambda: nullcontext(steps)
     try:
         yield
     finally:

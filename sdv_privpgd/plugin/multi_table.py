@@ -23,6 +23,7 @@ from sdv.multi_table.base import SYNTHESIZER_LOGGER, BaseMultiTableSynthesizer
 
 from sdv_privpgd.audit.families import audited_tables
 from sdv_privpgd.base.progress import shown
+from sdv_privpgd.base.words import grouped
 from sdv_privpgd.columns.links import read_tables
 from sdv_privpgd.columns.vocabulary import MODELLED, named_by_text
 from sdv_privpgd.fitting.families import FittedTables
@@ -364,9 +365,8 @@ class PrivPGDMultiTableSynthesizer(BaseMultiTableSynthesizer):
 
     def _asked(self) -> Asked:
         """What the settings and the metadata say, checked."""
-        constraints: dict[str, list[Any]] = {}
-        for each in filterfalse(_is_of_all, self._own_constraints):
-            constraints.setdefault(each.table_name, []).append(translated(each))
+        own = filterfalse(_is_of_all, self._own_constraints)
+        constraints = grouped((each.table_name, translated(each)) for each in own)
         public, domain = self.public_tables or {}, self.public_domain or {}
         unknown = [name for name in (*domain, *public) if name not in self.metadata.tables]
         if unknown:

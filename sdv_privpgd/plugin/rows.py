@@ -125,8 +125,7 @@ class SampledRows(FitsOfTables):
                 if len(table) or not len(conditions):
                     parts.append(table)
                     written(table)
-        unmet = require_some(conditions, met, self._schema())
-        if unmet is not None:
+        if unmet := require_some(conditions, met, self._schema()):
             warnings.warn(unmet, stacklevel=3)
         joined = _joined(parts)
         if ordered:

@@ -6,8 +6,7 @@ those that make rows.
 """
 
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from copy import deepcopy
 from importlib import import_module
 from pathlib import Path
@@ -274,8 +273,7 @@ class PrivateSynthesizer(SampledRows, Concluding):
             description = self._description()
             description.declared.require_possible()
             with suppress(PublicDomainError):
-                refusals = description.constraints.limits(description.schema).refusals
-                if refusals:
+                if refusals := description.constraints.limits(description.schema).refusals:
                     raise ConstraintError(refusals[0])
         except BaseException as error:
             self._reject_sampling_constraints = before
@@ -304,13 +302,8 @@ class PrivateSynthesizer(SampledRows, Concluding):
     def _own_fit(self) -> Fitted:
         return self.fitted_table.fitted
 
-    @contextmanager
-    def _shown_repeating(self, progress: Progress | None) -> Iterator[Progress]:
-        if progress is not None:
-            yield progress
-            return
-        with shown(STAGE, self.verbose) as bar:
-            yield bar
+    def _shown_repeating(self, progress: Progress | None) -> AbstractContextManager[Progress]:
+        return shown(STAGE, self.verbose) if progress is None else nullcontext(progress)
 
 
 class PrivPGDSynthesizer(PrivateSynthesizer, method="privpgd"):

@@ -231,7 +231,7 @@ class PrivateTable(_Table):
         """
         books.require(self._bound)
         tally = Looking(readings, self._weighing, rarer)
-        seen = total_of(self._source, tally.names, tally, "look", progress)
+        seen = total_of(self._source, tally.names, tally, progress)
         units = 1 if self._weighing is None else self._weighing.units
         domain = Domain(tuple(tally.sizes), tuple(tally.sizes.values()))
         records = MarginRecords(domain, seen.tables, units)

@@ -34,7 +34,6 @@ from sdv_privpgd.estimate.noisy_tables import (
     NoisyTable,
     grouped_tables,
     noisy_tables,
-    quadrants,
 )
 from sdv_privpgd.estimate.support import surely_held
 from sdv_privpgd.fitting.description import Description
@@ -89,10 +88,7 @@ class ModelledTables(SampledTable):
     date: str
 
     def _refits(self) -> Refits:
-        release, fitted = self.fitted.release, self.fitted
-        assert release is not None
-        maker = maker_of(fitted.description, fitted.schema, release.held, release.measurements)
-        return Refits(release=release, engine=self.engine, sampler_of=maker)
+        return self.fitted.refits_by(self.engine)
 
     def report(self, path: str | Path | None = None) -> Report:
         """What the rows were made of, what is promised, and how well they fit the noisy tables.
@@ -202,10 +198,8 @@ class Pooled:
     """Sums over holders, float64: their number of rows, and the tables that all have measured."""
 
     measurements: tuple[Measurement, ...]
-    within: tuple[Clique, ...]
-    """Tables that only some have measured and that lie within others: they were used."""
     left_out: tuple[Clique, ...]
-    """Tables that only some have measured and that could not be used."""
+    """Tables that only some have measured and that lie within no other: they could not be used."""
 
 
 def pooled(domain: Domain, of_holders: Sequence[Sequence[Measurement]]) -> Pooled:
@@ -243,7 +237,6 @@ def pooled(domain: Domain, of_holders: Sequence[Sequence[Measurement]]) -> Poole
     ]
     return Pooled(
         measurements=(*_rows(of_holders), *sums),
-        within=tuple(each.clique for each in within),
         left_out=tuple(each.clique for each in others if each not in within),
     )
 
@@ -253,9 +246,8 @@ def _tables(domain: Domain, answers: Sequence[Measurement]) -> dict[TableQuery, 
     found: dict[TableQuery, NoisyTable] = {
         MarginalQuery(clique): table for clique, table in noisy_tables(domain, answers).items()
     }
-    of_groups = (GroupedMarginalQuery, grouped_tables), (QuadrantQuery, quadrants)
-    for kind, made in of_groups:
-        for grouping, tables in made(domain, answers).items():
+    for kind in (GroupedMarginalQuery, QuadrantQuery):
+        for grouping, tables in grouped_tables(domain, answers, kind).items():
             found |= {kind(clique, grouping): table for clique, table in tables.items()}
     return found
 

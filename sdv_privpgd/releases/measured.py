@@ -68,6 +68,7 @@ from sdv_privpgd.privacy.queries import (
     Measurement,
     QuadrantQuery,
     Query,
+    TableQuery,
 )
 from sdv_privpgd.report.about import CONFIDENT
 from sdv_privpgd.report.privacy import privacy_report
@@ -245,7 +246,14 @@ class Holder:
 
 
 COUNT, TABLE, GROUPED = "number of rows", "table", "table over groups"
-DEPENDENCE, QUADRANTS = "dependence", "quadrants"
+_KINDS = {
+    COUNT: CountQuery,
+    TABLE: MarginalQuery,
+    GROUPED: GroupedMarginalQuery,
+    "dependence": DependenceQuery,
+    "quadrants": QuadrantQuery,
+}
+"""What a file calls the queries that it can hold."""
 
 
 def query_facts(query: Query) -> dict[str, Any]:
@@ -253,17 +261,15 @@ def query_facts(query: Query) -> dict[str, Any]:
 
     Raises ``ValueError`` for a query that no release file has.
     """
-    if isinstance(query, CountQuery):
-        return {"asks": COUNT}
-    if isinstance(query, MarginalQuery):
-        return {"asks": TABLE, "columns": list(query.clique)}
-    if isinstance(query, DependenceQuery):
-        return {"asks": DEPENDENCE, "columns": list(query.clique)}
-    if isinstance(query, GroupedMarginalQuery | QuadrantQuery):
-        groups = {name: query.grouping[name].tolist() for name in query.grouping.attributes}
-        asks = QUADRANTS if isinstance(query, QuadrantQuery) else GROUPED
-        return {"asks": asks, "columns": list(query.clique), "groups": groups}
-    raise ValueError(f"A release file cannot hold an answer on {query.describe()}.")
+    asks = {kind: name for name, kind in _KINDS.items()}.get(type(query))
+    if asks is None:
+        raise ValueError(f"A release file cannot hold an answer on {query.describe()}.")
+    found: dict[str, Any] = {"asks": asks}
+    if isinstance(query, TableQuery):
+        found["columns"] = list(query.clique)
+        if (grouping := query.grouping) is not None:
+            found["groups"] = {name: grouping[name].tolist() for name in grouping.attributes}
+    return found
 
 
 def query_of(facts: Any, domain: Domain) -> Query:
@@ -271,17 +277,17 @@ def query_of(facts: Any, domain: Domain) -> Query:
     asks = facts.get("asks") if isinstance(facts, Mapping) else None
     if asks == COUNT:
         return CountQuery()
-    if asks not in (TABLE, GROUPED, DEPENDENCE, QUADRANTS):
+    if asks not in list(_KINDS):
         raise ValueError(f"A release file asks for {COUNT!r} or a table, and not {asks!r}.")
     clique = facts.get("columns")
     if not isinstance(clique, list) or not all(isinstance(name, str) for name in clique):
         raise ValueError("A table of a release file needs the names of its columns.")
     if not clique or len(set(clique)) < len(clique):
         raise ValueError(f"A table of a release file needs different columns, got {clique!r}.")
-    query: Query = (DependenceQuery if asks == DEPENDENCE else MarginalQuery)(tuple(clique))
-    if asks in (GROUPED, QUADRANTS):
-        kind = GroupedMarginalQuery if asks == GROUPED else QuadrantQuery
-        query = kind(tuple(clique), _grouping(facts.get("groups")))
+    kind: Any = _KINDS[asks]
+    is_grouped = kind in (GroupedMarginalQuery, QuadrantQuery)
+    groups = [_grouping(facts.get("groups"))] if is_grouped else []
+    query = kind(tuple(clique), *groups)
     query.shape(domain)
     return query
 

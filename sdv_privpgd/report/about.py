@@ -294,11 +294,9 @@ def digest_of_file(path: Path) -> str:
 
 def in_words(facts: Mapping[str, Any]) -> str:
     """A card in a sentence."""
-    promised = (
-        f"epsilon {facts['epsilon']:.4g} at delta {facts['delta']:g} for {facts['unit']}"
-        if "epsilon" in facts
-        else f"made of tables of {facts.get('publisher', 'others')}"
-    )
+    promised = f"made of tables of {facts.get('publisher', 'others')}"
+    if "epsilon" in facts:
+        promised = f"epsilon {facts['epsilon']:.4g} at delta {facts['delta']:g} for {facts['unit']}"
     return (
         f"Synthetic rows of release {facts['release']}, by {facts['generator']} "
         f"{facts['version']}, fitted on {facts['date']}: {promised}."

@@ -266,8 +266,7 @@ def _outside_section(lost: Mapping[str, Outside]) -> Section:
         )
         shown = [Text(told), *folded(sentences, " columns", Items)]
     finer = sorted(lost.items(), key=lambda item: -item[1].finer)
-    rounded = [f"{name} ({share(each.finer)})" for name, each in finer if each.finer > 0]
-    if rounded:
+    if rounded := [f"{name} ({share(each.finer)})" for name, each in finer if each.finer > 0]:
         words = f"Rounded, as they are finer than the column's precision: {listed(rounded, 12)}."
         shown.append(Text(words, quiet=True))
     return Section("Real values outside the domain", shown)

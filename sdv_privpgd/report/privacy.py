@@ -19,6 +19,7 @@ from scipy.special import ndtr, ndtri
 
 from sdv_privpgd.base.arguments import check_epsilon
 from sdv_privpgd.base.files import digest_of
+from sdv_privpgd.base.words import grouped
 from sdv_privpgd.privacy.accounting import delta_of_rows, epsilon_of, mu_squared_of
 from sdv_privpgd.privacy.ledger import TRAINED, Charge, PrivacyLedger
 from sdv_privpgd.privacy.ledger_file import PLANNED, read_ledger
@@ -314,10 +315,9 @@ def ledger_table(ledger: PrivacyLedger) -> Table:
 
 def _entries(ledger: PrivacyLedger) -> Iterator[tuple[str, ...]]:
     """The charges in words, with mu² and their share of the budget; equal ones share an entry."""
-    alike: dict[tuple[str, ...], list[Fraction]] = {}
-    for charge in ledger.charges:
-        own = _entry(charge, ledger.adjacency, ledger.units)
-        alike.setdefault(own, []).append(charge.mu_squared)
+    alike = grouped(
+        (_entry(each, ledger.adjacency, ledger.units), each.mu_squared) for each in ledger.charges
+    )
     for (what, *entry), spent in alike.items():
         said = what if len(spent) == 1 else f"{what}, {len(spent)} times"
         yield (said, *entry, f"{float(sum(spent)):.4g}", _share(sum(spent), ledger))

@@ -259,7 +259,6 @@ def registry_entry(
     ``release`` is None where no column was modelled, ``ledger`` of all that was spent, with earlier
     releases, and ``said`` what ``FittedTable.registry_entry`` takes, by name.
     """
-    methods = methods_of(about, release, ledger)
     facts = {
         "url_slug": re.sub("[^a-z0-9]+", "_", said["name"].lower()).strip("_"),
         "status": "Draft",
@@ -292,7 +291,7 @@ def registry_entry(
                 "justification": "",
             },
             "administrative": {
-                "sources": " ".join(methods.references),
+                "sources": " ".join(methods_of(about, release, ledger).references),
                 "notes": "",
                 "registry_authors": _several(said["authors"]),
             },

@@ -179,10 +179,7 @@ class VisitSampler:
 
     def _values(self, rows: _Made, name: str) -> np.ndarray:
         """The values of a column as its cells hold them; any where they are missing."""
-        axis = self._axes[name]
-        column = self._sampler.attributes[axis]
-        codes = np.minimum(rows.codes[:, axis], column.num_values - 1)
-        return column.at(codes, rows.positions[:, axis])
+        return _read(self._sampler, name, rows.codes, rows.positions)
 
     @property
     def _axes(self) -> dict[str, int]:
@@ -208,13 +205,17 @@ class Siblings(FieldsAlone):
     most: int
 
 
+NOT_ASKED = Siblings(grouping=Grouping((), ()), tables={}, followed={}, most=0)
+"""Siblings of whom nothing is known."""
+
+
 def children_of(
     sampler: Sampler,
     link: Link,
     parents: Mapping[str, pd.Series],
     numbers: np.ndarray,
     weights: tuple[np.ndarray, np.ndarray],
-    siblings: Siblings | None,
+    siblings: Siblings,
     starts: np.ndarray,
     in_family: str | None,
     seed: int,
@@ -231,7 +232,7 @@ def children_of(
         parents: What the parents have, by the columns' names in the model.
         numbers: How many children each parent has.
         weights: What a pair of siblings counts as, by the parent, and one with the next one.
-        siblings: How siblings go together, if that was asked.
+        siblings: How siblings go together, as far as that was asked.
         starts: As ``starts_of`` gives them.
         in_family: The column of how many children their family has, if there is one.
         seed: Of what is drawn.
@@ -255,8 +256,6 @@ def children_of(
     if link.place is not None:
         exact, said_exact = rank + 1, _read(sampler, link.place, codes, positions)
     at_place, said_places = _rough(exact), _rough(said_exact)
-    known, followed = ({}, {}) if siblings is None else (siblings.tables, siblings.followed)
-    most = 0 if siblings is None else siblings.most
     at = {names[axis]: place for place, axis in enumerate(own)}
     telling = [p for p in _by_strength(codes, axes, own) if p != count]
     wanted, said = [asked[whose, p] for p in telling], [codes[:, axes[p]] for p in telling]
@@ -275,10 +274,9 @@ def children_of(
         [generator.random(len(whose)), *(asked[whose, p] for p in telling[::-1]), fixed]
     )
     groups = codes[rows][:, own].astype(np.int64)
-    if siblings is not None:
-        for place, axis in enumerate(own):
-            if names[axis] in siblings.grouping.attributes:
-                groups[:, place] = siblings.grouping[names[axis]][groups[:, place]]
+    for place, axis in enumerate(own):
+        if names[axis] in siblings.grouping.attributes:
+            groups[:, place] = siblings.grouping[names[axis]][groups[:, place]]
     clock = None if link.order is None else _Clock.of(sampler, link, starts)
     kin = row_keys(np.column_stack([fixed, *wanted[:1]]))
     times = (np.zeros(0),) * 3
@@ -291,7 +289,7 @@ def children_of(
     places = Places(
         first=first,
         whose=whose,
-        pairs=np.minimum(numbers, most).astype(np.int64),
+        pairs=np.minimum(numbers, siblings.most).astype(np.int64),
         weights=weights[0],
         next_weights=weights[1],
         order=here,
@@ -312,7 +310,7 @@ def children_of(
     }
     pairs, follow = (
         {tuple(at[name] for name in clique): table for clique, table in tables.items()}
-        for tables in (known, followed)
+        for tables in (siblings.tables, siblings.followed)
     )
     tries = 10 if pairs or follow else 1
     rows = rows[exchanged(places, targets, pairs, seed, followed=follow, tries=tries)]
@@ -501,9 +499,10 @@ def _agreed(
 
 
 def _read(sampler: Sampler, name: str, codes: np.ndarray, positions: np.ndarray) -> np.ndarray:
-    """The whole numbers of a column of rows of a model."""
+    """The values of a column of rows of a model, as its cells hold them; any where missing."""
     axis = [each.name for each in sampler.attributes].index(name)
-    return sampler.attributes[axis].at(codes[:, axis], positions[:, axis])
+    column = sampler.attributes[axis]
+    return column.at(np.minimum(codes[:, axis], column.num_values - 1), positions[:, axis])
 
 
 def _rough(numbers: np.ndarray) -> np.ndarray:

@@ -179,10 +179,9 @@ class TextFile:
 
     def parsed(self, **options: Any) -> pd.DataFrame:
         """All records, without an index. None may be longer than the first data row."""
-        encoding = self._encoding()
         try:
             with parsing(self.path):
-                return self._read(encoding, **options)
+                return self._read(**options)
         except EmptyFileError:
             if self.how.has_header or "names" not in options:
                 raise
@@ -193,10 +192,9 @@ class TextFile:
 
         pandas does not see that the first record of a part is too long: its last fields are lost.
         """
-        encoding = self._encoding()
         try:
             with parsing(self.path):
-                reader = self._read(encoding, chunksize=size, **options)
+                reader = self._read(chunksize=size, **options)
         except EmptyFileError:
             if self.how.has_header:
                 raise
@@ -233,8 +231,9 @@ class TextFile:
                     "CsvFiles(sep=...)."
                 )
 
-    def _read(self, encoding: str, **options: Any) -> Any:
+    def _read(self, **options: Any) -> Any:
         read: Any = pd.read_csv  # its overloads do not know options that are passed on
+        encoding = self._encoding()
         above = int(self.how.skip_rows)
         packed = self.kind.compression
         place: Any = self.path
@@ -356,7 +355,6 @@ def named(how: Reading, record: Sequence[Any], facts: Facts | None) -> list[str]
 
     Raises ``SourceError``, which quotes no field, if they are not those that are declared.
     """
-    how.check_header(facts)
     if how.names is None and how.has_header:
         return _compared(how, record, facts)
     if how.names is None and not facts:

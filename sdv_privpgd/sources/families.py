@@ -99,8 +99,7 @@ class Families:
             parent, family = np.full(rows, -1), np.where(stays, np.arange(rows), -1)
         else:
             above = known[link.parent]
-            to = np.concatenate(parents)
-            parent = above.single[to]  # -1 is the last entry
+            parent = above.single[np.concatenate(parents)]  # -1 is the last entry
             parent[~np.append(above.stays, False)[parent]] = -1
             rank = rank_of(parent, *(_joined(times) if clock else ()))
             stays = self._chosen(parent, rank, above, link.max_children, in_order=bool(clock))
@@ -121,14 +120,14 @@ class Families:
     def _numbers(
         self, table: str, cells: pd.Series, keys: dict[Any, int], *, grows: bool = False
     ) -> np.ndarray:
-        """The number of each cell's key; -1 for an unknown one."""
-        return numbers_in(cells, not self._are_floats(table), keys, grows=grows)
+        """The number of each cell's key; -1 for an unknown one.
 
-    def _are_floats(self, table: str) -> bool:
-        """Whether a table's keys, or those that lead to it, have gone through floats by dtypes."""
+        Keys are exact unless by its dtypes one end of a link to the table has gone through floats.
+        """
         dtypes = [self.sources[table].dtypes.get(self.tree.key_of(table) or "")]
         dtypes += [self.sources[e.child].dtypes.get(e.key) for e in self.tree.below(table)]
-        return any(getattr(inner_of(each), "kind", "O") == "f" for each in dtypes)
+        exact = all(getattr(inner_of(each), "kind", "O") != "f" for each in dtypes)
+        return numbers_in(cells, exact, keys, grows=grows)
 
     def _chosen(
         self, parent: np.ndarray, rank: np.ndarray, above: "_Plan", most: int, *, in_order: bool

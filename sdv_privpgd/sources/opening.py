@@ -58,8 +58,7 @@ def open_source(
         return open_files(table, {} if facts is None else facts, person)
     if isinstance(table, CsvFiles):
         return CsvSource(table.paths, facts or {}, table.how)
-    opener = _opener_of(table)
-    if opener is not None:
+    if opener := _opener_of(table):
         return opener(table)
     if isinstance(table, Source):
         return table

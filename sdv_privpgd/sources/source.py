@@ -162,19 +162,15 @@ def in_batches(
 
 
 def total_of(
-    source: Source,
-    names: Sequence[str],
-    tally: Tally[Columns, Total],
-    stage: str,
-    progress: Progress = silent,
+    source: Source, names: Sequence[str], tally: Tally[Columns, Total], progress: Progress = silent
 ) -> Total:
     """A tally of all rows of a source, from one reading. Private."""
     if isinstance(source, Cluster):
-        shares = Shares(progress, stage)
+        shares = Shares(progress, "look")
         found = source.total(names, tally)
         shares.reach(1.0)
         return found
     total = tally.zero()
-    for columns in in_batches(source, names, stage, progress):
+    for columns in in_batches(source, names, "look", progress):
         tally.add(total, columns)
     return total

@@ -226,10 +226,10 @@ TOY = '''
     import numpy as np
 
     from sdv_privpgd.estimate.support import simplex_projection
-    from sdv_privpgd.inference.refits import Rows
     from sdv_privpgd.methods.method import Method
     from sdv_privpgd.privacy.queries import MarginalQuery
     from sdv_privpgd.base.progress import silent
+    from sdv_privpgd.synthesize.engine import Particles
 
 
     @dataclass(frozen=True)
@@ -249,7 +249,7 @@ TOY = '''
             chances = simplex_projection(counts / max(counts.sum(), 1), 1.0).ravel()
             cells = np.random.default_rng(0).choice(counts.size, 500, p=chances)
             codes = np.stack(np.unravel_index(cells, counts.shape), axis=1)
-            return Rows(domain=domain, codes=codes)
+            return Particles(domain=domain, codes=codes)
 
         def counted(self, measurements):
             return "all columns together"

@@ -124,17 +124,17 @@ class Lengths:
 
 
 def test_a_reading_is_a_stage_of_steps_and_a_part_is_read_once_it_is_asked_for():
-    every = [*[("read", step) for step in range(100)], ("read", "end")]
+    every = [*[("look", step) for step in range(100)], ("look", "end")]
     for source, number in ((Parts(), None), (Parts(0.2, 0.5), 4), (Far(), 6)):
         record, seen = recorded()
-        total = total_of(source, ["x"], Lengths(), "read", record)
-        assert total == total_of(source, ["x"], Lengths(), "read")
+        total = total_of(source, ["x"], Lengths(), record)
+        assert total == total_of(source, ["x"], Lengths())
         assert total.get("x") == number
         assert seen == every
     record, seen = recorded()
-    steps = [len(seen) for _ in in_batches(Parts(0.2, 0.5), ["x"], "read", record)]
+    steps = [len(seen) for _ in in_batches(Parts(0.2, 0.5), ["x"], "look", record)]
     assert steps == [1, 21]
-    assert [*in_batches(Parts(0.2), ["x"], "read")] == [{"x": [1, 2]}]
+    assert [*in_batches(Parts(0.2), ["x"], "look")] == [{"x": [1, 2]}]
 
 
 def test_a_frame_is_read_in_parts_of_which_each_says_how_much_is_read(monkeypatch):

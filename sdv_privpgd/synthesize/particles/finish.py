@@ -429,26 +429,14 @@ def take_proposals(first, last, axis, proposals, held):
 def _sum_rows(codes, values, i, begin, end, width, places, weights, part):
     """Adds a particle's rows of the views of one level, and returns the sum of their weights."""
     need = np.float32(0)
-    if width == 4:
-        # Sums over four groups, of which there are most, stay in registers.
-        a, b, c, d = np.float32(0), np.float32(0), np.float32(0), np.float32(0)
-        for t in range(begin, end):
-            row = _row(codes, i, t, places)
-            a += values[row]
-            b += values[row + np.uint64(1)]
-            c += values[row + np.uint64(2)]
-            d += values[row + np.uint64(3)]
-            need += weights[t]
-        part[0], part[1], part[2], part[3] = a, b, c, d
-    else:
+    for b in range(width):
+        part[b] = 0
+    for t in range(begin, end):
+        row = np.int64(_row(codes, i, t, places))
+        line = values[row : row + width]
         for b in range(width):
-            part[b] = 0
-        for t in range(begin, end):
-            row = np.int64(_row(codes, i, t, places))
-            line = values[row : row + width]
-            for b in range(width):
-                part[b] += line[b]
-            need += weights[t]
+            part[b] += line[b]
+        need += weights[t]
     return need
 
 

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.synthesize.particles.binned import DIGITS, sort_places
-from sdv_privpgd.synthesize.particles.compiler import HAS_NUMBA, njit
+from sdv_privpgd.synthesize.particles.compiler import njit
 from sdv_privpgd.synthesize.particles.kernels import SEGMENT_STEPS, Positions
 from sdv_privpgd.synthesize.particles.projection import SignedTable, balanced, solved_in_threads
 from sdv_privpgd.synthesize.particles.steps import Move, Pull, independent_directions
@@ -38,52 +38,23 @@ class AdamStep:
     def begin(self, positions: Positions) -> Move:
         mean, square = torch.zeros_like(positions), torch.zeros_like(positions)
         num_steps = 0
-        is_compiled = HAS_NUMBA and mean.device.type == "cpu" and mean.dtype == torch.float32
 
         def move(pull: Pull, elapsed: float) -> Tensor:
             nonlocal num_steps
             num_steps += 1
             phase = min(int(elapsed * self.num_phases), self.num_phases - 1)
             rate = self.learning_rate * self.decay**phase
-            scales = rate, *(1 / (1 - beta**num_steps) for beta in _ADAM[:2])
+            unbias, unbias_square = (1 / (1 - beta**num_steps) for beta in _ADAM[:2])
             columns, gradient = pull.columns, pull.gradient
             moving = pull.moving
             if moving is None:
                 moving = torch.ones(gradient.shape, dtype=torch.bool, device=gradient.device)
-            if is_compiled:  # one pass, where torch makes a dozen over arrays that fit no cache
-                change = torch.empty_like(gradient)
-                parts = (gradient.contiguous(), moving.contiguous(), mean, square, change)
-                narrow = (tuple(map(np.float32, each)) for each in (scales, _ADAM))
-                _adam(np.array(columns), *(part.numpy() for part in parts), *narrow)
-                return change
-            rate, unbias, unbias_square = scales
             mean[columns] += (1 - _ADAM[0]) * moving * (gradient - mean[columns])
             square[columns] += (1 - _ADAM[1]) * moving * (gradient.square() - square[columns])
             scale = (square[columns] * unbias_square).sqrt() + _ADAM[2]
             return -rate * moving * (mean[columns] * unbias) / scale
 
         return move
-
-
-@njit()
-@no_type_check
-def _adam(columns, gradient, moving, mean, square, change, scales, adam):
-    """Updates the moments of the columns where they move, in place, and fills in the change.
-
-    ``scales`` holds the learning rate and the corrections of both moments' bias. float32.
-    """
-    (rate, unbias, unbias_square), (beta, beta_square, eps) = scales, adam
-    one = np.float32(1)
-    for row in range(len(columns)):
-        m, s = mean[columns[row]], square[columns[row]]
-        for i in range(len(m)):
-            g = gradient[row, i]
-            first = m[i] + (one - beta) * (g - m[i])
-            second = s[i] + (one - beta_square) * (g * g - s[i])
-            step = -rate * (first * unbias) / (np.sqrt(second * unbias_square) + eps)
-            m[i] = first if moving[row, i] else m[i]
-            s[i] = second if moving[row, i] else s[i]
-            change[row, i] = step if moving[row, i] else np.float32(0)
 
 
 @dataclass(frozen=True, kw_only=True)

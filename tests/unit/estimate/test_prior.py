@@ -194,12 +194,18 @@ def test_an_attribute_that_a_prior_lacks_is_independent_of_the_others_at_first()
 def compared(apart, stddev, columns=1, num_rows=1e9, draws=1_000):
     """Columns of 1,000 rows with other shares than four equal ones, draw by draw."""
     shares, rng = 0.25 + np.array([apart, -apart, 0, 0]), np.random.default_rng(0)
-    expected = {str(column): np.full(4, 0.25) for column in range(columns)}
-    query = MarginalQuery(("a",))
+    domain = Domain(tuple(map(str, range(columns))), (4,) * columns)
+    rows = PublicRows(
+        domain=domain, codes=np.arange(4)[:, None].repeat(columns, 1), weights=np.ones(4)
+    )
+    queries = [MarginalQuery((name,)) for name in domain.attributes]
     for _ in range(draws):
         noise = rng.normal(0, stddev, (columns, 4))
-        answers = [Measurement(query=query, answer=a, stddev=stddev) for a in 1e3 * shares + noise]
-        yield Compared.of(expected, num_rows, answers, 1e3)
+        answers = [
+            Measurement(query=query, answer=a, stddev=stddev)
+            for query, a in zip(queries, 1e3 * shares + noise, strict=True)
+        ]
+        yield Compared.of(rows, num_rows, answers, 1e3)
 
 
 @pytest.mark.parametrize("stddev", [40.0, 400.0])

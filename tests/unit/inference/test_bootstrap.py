@@ -15,7 +15,6 @@ from sdv_privpgd.inference.refits import (
     STAGE,
     Population,
     Refits,
-    Rows,
     independent_rows,
     repeated,
     simulated_answers,
@@ -68,7 +67,7 @@ def test_simulated_answers_count_the_rows_with_the_noise_that_was_known():
     assert np.concatenate(noise).std() == pytest.approx(7.0, rel=0.05)
 
 
-def test_rows_are_their_own_model_and_vary_as_a_population_s_do():
+def test_rows_vary_as_a_population_s_do():
     model = Particles(domain=Domain(("a",), (2,)), codes=np.array([[0], [1]] * 50))
     rng = np.random.default_rng(0)
     means = [independent_rows(model, 100, rng).mean() for _ in range(2_000)]
@@ -78,9 +77,6 @@ def test_rows_are_their_own_model_and_vary_as_a_population_s_do():
     assert np.array_equal(population.sample(9, seed=4), population.sample(9, seed=4))
     assert (population.block, population.domain) == (100, model.domain)
     assert population.marginal(("a",)).tolist() == [0.5, 0.5]
-    rows = Rows(domain=DOMAIN, codes=np.array([[0, 0, 3], [0, 1, 3], [1, 2, 0]]))
-    assert rows.marginal(("c", "a"))[3].tolist() == [2 / 3, 0]
-    assert rows.sample(4, seed=9)[:, 1].tolist() == [0, 1, 2, 0]
 
 
 def test_a_bootstrap_keeps_the_shape_of_its_statistic(refits):

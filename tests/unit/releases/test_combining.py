@@ -225,7 +225,6 @@ def test_repeated_or_turned_tables_count_once():
 def test_what_one_has_measured_within_a_common_table_helps_its_own_part():
     pair, single, other = answer(("a", "b"), 5.0), answer(("a",), 0.5), answer(("a", "b"), 5.0, 7)
     found = pooled(DOMAIN, [[pair, single], [other]])
-    assert found.within == (("a",),)
     assert found.left_out == ()
     (summed,) = found.measurements
     best = LinearEstimate(DOMAIN, [pair, single]).table(("a", "b"))[0]
