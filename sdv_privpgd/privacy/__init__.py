@@ -16,31 +16,31 @@ An auditor reads these files, in this order, with their lines of code:
     ``privacy/value_counts.py``     63  values, and their counting
     ``privacy/ledger.py``          218  the books; more budget, and people of several tables
     ``privacy/curator.py``         253  charging, counting and noise in one act
-    ``privacy/streams.py``         212  rows in a file or on a cluster, weights, first looks
+    ``privacy/streams.py``         214  rows in a file or on a cluster, weights, first looks
     ``privacy/boundary.py``        181  the table's way in
-    ``columns/encoders.py``         60  cells to codes
+    ``columns/encoders.py``         59  cells to codes
     ``columns/encoding.py``         37  columns to codes
-    ``columns/readings.py``        143  cells of which little is known to codes
+    ``columns/readings.py``        137  cells of which little is known to codes
     ``columns/recoding.py``        106  codes for missing, and groups of codes
     ``columns/scalars.py``         197  numbers, truths and text of cells
     ``columns/number_formats.py``   57  numbers as they are written
-    ``columns/dates.py``           153  dates of cells
-    ``sources/source.py``           87  what rows come from
+    ``columns/dates.py``           150  dates of cells
+    ``sources/source.py``           83  what rows come from
     ``sources/frames.py``           42  frames of pandas
     ``sources/people.py``          116  no more than so many rows of a person
 
-These are 2,538 lines of code. Who has rows in files, databases or clusters, or wants them in order,
-reads, of these 1,555 what the rows come through; they hand out cells, keep none but those of rows
+These are 2,526 lines of code. Who has rows in files, databases or clusters, or wants them in order,
+reads, of these 1,550 what the rows come through; they hand out cells, keep none but those of rows
 before, and count none but for the cluster:
 
-    ``sources/opening.py``         143  the source of what a user has, as it is to be read
+    ``sources/opening.py``         142  the source of what a user has, as it is to be read
     ``sources/withheld.py``         41  messages that could quote a cell
     ``sources/files.py``            76  files of Parquet
     ``sources/arrow.py``           151  batches of Arrow, and tables of other libraries
-    ``sources/csv.py``             323  files of text, their names, and dtypes that a user names
+    ``sources/csv.py``             321  files of text, their names, and dtypes that a user names
     ``sources/texts.py``           147  what a text means
     ``sources/spark.py``           269  tallies to the workers of a cluster
-    ``sources/families.py``        300  rows of tables that belong together
+    ``sources/families.py``        298  rows of tables that belong together
     ``sources/visits.py``          105  at most so many rows of a person, in order
 
 What they call besides holds no record: ``domain`` and the cells of ``columns/`` are public facts.

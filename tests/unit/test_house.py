@@ -6,10 +6,10 @@ from house import ROOT, circles, floors, lines_of_code, measured
 from second_runs import SECOND_RUN
 
 MOST = {
-    "package lines": 63_712,
-    "package lines of code": 42_793,
+    "package lines": 63_437,
+    "package lines of code": 42_561,
     "package files": 238,
-    "test lines": 53_420,
+    "test lines": 53_421,
     "constants": 243,
     "floors": 14,
     "circles": 0,
