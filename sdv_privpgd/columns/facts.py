@@ -119,7 +119,7 @@ class WeightFacts(NumberFacts):
     @property
     def unread(self) -> str:
         """Why weights that are there may not be read, and what mends it, after "they are"."""
-        return "no plain numbers such as 1234.5, as which alone weights are read: convert them."
+        return "no plain numbers such as 1234.5. Weights are read as such alone: convert them."
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -104,7 +104,7 @@ def _with_quadrants(
             apart = answer.counts - (same * even).sum()
             # The noise of such a table's cells makes four times the variance of its quadrants.
             table = NoisyTable(even + apart / 4 * same, answer.variance / 4)
-            own[clique] = averaged([*filter(None, [own.get(clique)]), table])
+            own[clique] = averaged([own[clique], table]) if clique in own else table
     return found
 
 

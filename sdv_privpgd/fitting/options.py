@@ -178,9 +178,9 @@ def require_plain_weights(name: str | None, declared: Any) -> None:
     """Raises ``ValueError`` if weights are known to be written otherwise than they are read."""
     if declared is not None:
         raise ValueError(
-            f"weight_column={name!r} is known, and not as plain numbers such as 1234.5, as which "
-            "weights are read: convert it, name the sign before decimals of a CSV file with "
-            "CsvFiles(decimal=...), or take back what is declared of it."
+            f"weight_column={name!r} must hold plain numbers such as 1234.5, and its type or "
+            "declaration says otherwise. Convert it, name the decimal sign of a CSV file with "
+            "CsvFiles(decimal=...), or take its declaration back."
         )
 
 

@@ -70,19 +70,20 @@ def measure_by_weight(
     what: str,
     progress: Progress,
     *,
-    is_named: bool = True,
+    is_named: bool | None = None,
     grouping: Grouping | None = None,
     kind: Callable[[Clique, Grouping], Query] = GroupedMarginalQuery,
 ) -> list[Measurement]:
     """The cliques' marginals, each for its part of the budget, equal parts in one release.
 
-    The ledger names the cliques if ``is_named``. Over groups, if there are any, it is this kind.
+    The ledger names the cliques if ``is_named``, by default if they have different parts. Over
+    groups, if there are any, the questions are of this ``kind``.
     """
     cliques_of: dict[Fraction, list[Clique]] = {}
     for clique, part in parts.items():
         cliques_of.setdefault(Fraction(part), []).append(clique)
     whole = sum(part * len(cliques) for part, cliques in cliques_of.items())
-    found = []
+    is_named, found = len(cliques_of) > 1 if is_named is None else is_named, []
     for part, cliques in sorted(cliques_of.items()):
         said = f"{what}: {in_words(cliques)}" if is_named else what
         share = mu_squared * part * len(cliques) / whole
@@ -142,7 +143,6 @@ def measure_quadrants(
         mu_squared * part,
         "quadrants of pairs",
         progress,
-        is_named=len(set(weights.values())) > 1,
         grouping=sides,
         kind=QuadrantQuery,
     )
@@ -185,7 +185,6 @@ def measure_coarsely(
         share,
         "2-way marginals in groups",
         progress,
-        is_named=len(set(weights.values())) > 1,
         grouping=_groups(curator, pairs, counts, number),
     )
 

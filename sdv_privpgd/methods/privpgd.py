@@ -297,7 +297,8 @@ class PrivPGD(EngineMethod):
         chosen = most_helpful(signals, variances, _LEVELS, float(units), weights)
         parts = {clique: level * weights[clique] for clique, level in chosen.items()}
         what, left = "2-way marginals that promise most", mu_squared - first_part
-        return [*first, *measure_by_weight(curator, parts, left, what, progress)]
+        again = measure_by_weight(curator, parts, left, what, progress, is_named=True)
+        return [*first, *again]
 
     def _one_way_share(self, curator: Curator) -> Fraction:
         """The share of mu^2 for single attributes; 0 if no count was measured.

@@ -212,7 +212,7 @@ class TestRefusals:
         [
             ({"adjacency": "replace_one"}, {}, "'weight' needs adjacency='add_remove'"),
             ({"method": "dp-diffusion"}, {}, "Leave weight_column out"),
-            ({}, {"weight": Categorical(["2", "20"])}, "not as plain numbers"),
+            ({}, {"weight": Categorical(["2", "20"])}, "must hold plain numbers"),
             ({"people": People(weight_column="w", weight_range=(2, 20))}, {}, "no column 'w'"),
         ],
     )
@@ -266,7 +266,7 @@ def test_the_command_line(tmp_path, capsys):
     assert run_("--rows", 20_000) == 1
     assert "--weight-column and --weight-range go together" in capsys.readouterr().err
     assert run_(*ends, "--dtype", "weight=number:1234,5") == 1
-    assert "--weight-column 'weight' is known, and not as plain" in capsys.readouterr().err
+    assert "--weight-column 'weight' must hold plain numbers" in capsys.readouterr().err
     assert run_("--rows", 20_000, *ends) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert "Counts are of rows of weight 20" in said

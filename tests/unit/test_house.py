@@ -6,8 +6,8 @@ from house import ROOT, circles, floors, lines_of_code, measured
 from second_runs import SECOND_RUN
 
 MOST = {
-    "package lines": 63_437,
-    "package lines of code": 42_561,
+    "package lines": 63_438,
+    "package lines of code": 42_560,
     "package files": 238,
     "test lines": 53_421,
     "constants": 243,
