@@ -9,7 +9,7 @@ MOST = {
     "package lines": 63_438,
     "package lines of code": 42_560,
     "package files": 238,
-    "test lines": 53_421,
+    "test lines": 53_422,
     "constants": 243,
     "floors": 14,
     "circles": 0,
