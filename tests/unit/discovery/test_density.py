@@ -245,7 +245,7 @@ class TestCloser:
         assert exactly([8_000, *[50] * 20]).closer(9_000, {0.5: 8_000}, 10.0) is None
         own = exactly([500.0] * 8)
         sizes = [own.fine_edges(512, stddev, whole=False).size - 1 for stddev in (10, 100, 400)]
-        assert sizes == [512, 200, 16]
+        assert sizes == [512, 80, 24]
         quarters = replace(own, edges=4 * own.edges)
         assert quarters.fine_edges(512, 10.0, whole=True).size - 1 == 32
 
