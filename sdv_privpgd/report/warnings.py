@@ -320,6 +320,8 @@ def _wide(seen: ColumnShares) -> Finding | None:
     if seen.column.sdtype != "numerical":
         return None
     values, shares = code_values(seen.column), seen.shares[: seen.column.num_values]
+    if values.are_single:
+        return None
     top, present = int(shares.argmax()), 1 - float(seen.shares[-1]) * seen.column.nullable
     usual = float(shares[top]) * bool(values.lows[top] == values.highs[top])
     if usual + math.sqrt(2) * seen.error >= present:

@@ -326,6 +326,7 @@ TAILS = {
         PAID | CENTS | {"frequencies": [60, *[5] * 8, 1e-7, 1e-9]}, [60, 40], True
     ),
     "nearly all missing": (INCOME, [*[0.01] * 11, 0.05, 99], False),
+    "few ones among zeros, in cells of their own": (whole(0, 1), [99.7, 0.3], False),
 }  # fmt: skip
 
 
