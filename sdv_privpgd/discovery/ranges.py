@@ -432,8 +432,9 @@ def _rough_dates(
 
 
 def _in_minutes(known: DateFacts) -> DateFacts:
-    """Times of the day in minutes, if the range has a whole one."""
-    first, last = (end // MINUTE * MINUTE for end in (known.ends[0] + MINUTE - 1, known.ends[1]))
+    """Times of the day in minutes, if the range has a whole one of what they are whole in."""
+    step = 60 * MINUTE if known.whole == "h" else MINUTE
+    first, last = (end // step * step for end in (known.ends[0] + step - 1, known.ends[1]))
     if first > last:
         return replace(known, whole=None)
     return replace(known, low=first, high=last, datetime_format=CLOCKS[1])
