@@ -150,6 +150,12 @@ class Description(FieldsAlone):
         return [*on_wide(self.dtypes, self.facts), *on_ends(self.facts, self.facts)]
 
     @property
+    def on_constraints(self) -> list[str]:
+        """A sentence on constraints that hardly any row may meet, if all domains are declared."""
+        is_known = not without_domain(self.stated)
+        return self.constraints.doubts(self.declared_schema) if is_known else []
+
+    @property
     def modelled(self) -> list[str]:
         """The columns that are measured; the others are generated."""
         return list(self.facts)
@@ -359,6 +365,8 @@ class Description(FieldsAlone):
 
     def _used(self, name: str, found: ColumnFacts) -> ColumnFacts:
         stated = self.stated[name]
+        if name in self.orders and getattr(found, "whole", None) in ("Y", "M"):
+            return replace(found, whole="D")  # what lies between rows is counted in days
         if not (isinstance(found, NumberFacts) and isinstance(stated, NumberFacts)):
             return found
         if not self.enforce_rounding:
