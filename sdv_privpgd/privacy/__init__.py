@@ -11,25 +11,25 @@ An auditor reads these files, in this order, with their lines of code:
     ``privacy/selection.py``        31  the exponential mechanism
     ``privacy/thresholding.py``     34  values that nobody declared
     ``privacy/queries.py``         220  what can be asked, its sensitivity, and a noisy answer
-    ``privacy/counting.py``        136  what is counted over codes, in which units
+    ``privacy/counting.py``        134  what is counted over codes, in which units
     ``privacy/dataset.py``          66  codes in memory
-    ``privacy/value_counts.py``     63  values, and their counting
+    ``privacy/value_counts.py``     60  values, and their counting
     ``privacy/ledger.py``          218  the books; more budget, and people of several tables
     ``privacy/curator.py``         253  charging, counting and noise in one act
-    ``privacy/streams.py``         214  rows in a file or on a cluster, weights, first looks
+    ``privacy/streams.py``         197  rows in a file or on a cluster, weights, first looks
     ``privacy/boundary.py``        181  the table's way in
-    ``columns/encoders.py``         59  cells to codes
+    ``columns/encoders.py``         52  cells to codes
     ``columns/encoding.py``         37  columns to codes
     ``columns/readings.py``        137  cells of which little is known to codes
     ``columns/recoding.py``        106  codes for missing, and groups of codes
-    ``columns/scalars.py``         197  numbers, truths and text of cells
+    ``columns/scalars.py``         198  numbers, truths and text of cells
     ``columns/number_formats.py``   57  numbers as they are written
     ``columns/dates.py``           150  dates of cells
     ``sources/source.py``           83  what rows come from
     ``sources/frames.py``           42  frames of pandas
     ``sources/people.py``          116  no more than so many rows of a person
 
-These are 2,526 lines of code. Who has rows in files, databases or clusters, or wants them in order,
+These are 2,498 lines of code. Who has rows in files, databases or clusters, or wants them in order,
 reads, of these 1,550 what the rows come through; they hand out cells, keep none but those of rows
 before, and count none but for the cluster:
 

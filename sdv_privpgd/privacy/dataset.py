@@ -7,8 +7,8 @@ import numpy as np
 
 from sdv_privpgd.base.domain import Clique, Domain, Grouping, code_type
 from sdv_privpgd.base.half_spaces import Cut
-from sdv_privpgd.privacy.counting import TableCounts, Tables
-from sdv_privpgd.sources.source import Opaque, Tally
+from sdv_privpgd.privacy.counting import CodeTally, TableCounts, Tables
+from sdv_privpgd.sources.source import Opaque
 
 BLOCK = 1 << 16
 """Records that are counted at a time: their cells fit the cache."""
@@ -35,7 +35,7 @@ class Records(Opaque, abc.ABC):
         return f"{type(self).__name__}({self.domain!r})"
 
     @abc.abstractmethod
-    def total(self, tally: Tally[np.ndarray, Tables]) -> Tables:
+    def total(self, tally: CodeTally) -> Tables:
         """A tally over all records, in blocks of shape (attribute, record). Private."""
 
     def num_records(self) -> int:
@@ -83,7 +83,7 @@ class Dataset(Records):
         columns = codes.T
         self._codes = columns if _may_be_kept(columns, domain) else _clipped(columns, domain)
 
-    def total(self, tally: Tally[np.ndarray, Tables]) -> Tables:
+    def total(self, tally: CodeTally) -> Tables:
         found = tally.zero()
         for start in range(0, self._codes.shape[1], BLOCK):
             tally.add(found, self._codes[:, start : start + BLOCK])

@@ -278,7 +278,7 @@ class TestValueCounts:
         assert values.counts("x").pairs() == [("a", 5), ("b", 1), (None, 0)]
         numbers = NumberCounts()
         for part in ([2.5, -0.0, np.nan], [], [2.5, 1e300]):
-            numbers.add(np.array(part))
+            numbers.add(np.array(part), np.ones(len(part), dtype=np.int64))
         found = numbers.counted()
         assert repr(found.pairs()) == "[(0.0, 1), (2.5, 2), (1e+300, 1), (None, 1)]"
         assert (repr(found.at([1])), found.numbers.dtype) == ("[2.5]", np.int64)

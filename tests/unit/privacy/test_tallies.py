@@ -15,8 +15,8 @@ from sdv_privpgd.columns.readings import Rarer, Readable, Reading
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.privacy.counting import LookupSums, TableCounts, units_of
 from sdv_privpgd.privacy.streams import (
-    ByDigit,
     Encoding,
+    InUnits,
     Looking,
     MarginRecords,
     Weighing,
@@ -61,10 +61,10 @@ PEOPLE = "person", 3, True
 """A row of a person with 1, 2 or 3 of them is 6, 3 or 2 units."""
 
 
-def by_digit(name):
-    """The same for each digit of what rows count as, which is the last code."""
+def in_units(name):
+    """The same of rows that count as so many units, which the last code says."""
     units = np.array([6, 3, 2])[NUMBERS]
-    return ByDigit(tally_of(name), Weighing("number", PEOPLE)), np.vstack([CODES, units])
+    return InUnits(tally_of(name), Weighing("number", PEOPLE)), np.vstack([CODES, units])
 
 
 def by_hand(name):
@@ -87,11 +87,7 @@ def by_hand(name):
 
 def same(one, other):
     np.testing.assert_equal(one, other)
-    assert all(table.dtype == np.int64 for table in flat(one))
-
-
-def flat(total):
-    return [each for part in total for each in (flat(part) if isinstance(part, list) else [part])]
+    assert [table.dtype for table in one] == [table.dtype for table in other]
 
 
 def of_all(tally, items):
@@ -103,18 +99,18 @@ def of_all(tally, items):
 
 @pytest.mark.parametrize("cut", [0, 1, 2_500, 6_000])
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("made", [lambda name: (tally_of(name), CODES), by_digit])
+@pytest.mark.parametrize("made", [lambda name: (tally_of(name), CODES), in_units])
 def test_parts_are_merged_to_the_whole(name, made, cut):
     tally, codes = made(name)
     whole = of_all(tally, [codes])
     parts = codes[:, :cut], codes[:, cut:]
     same(of_all(tally, parts), whole)
     one, other = (of_all(tally, [part]) for part in parts)
-    kept = [table.copy() for table in flat(other)]
+    kept = [table.copy() for table in other]
     tally.merge(one, other)
     same(one, whole)
-    same(flat(other), kept)
-    same(flat(tally.zero()), [0 * table for table in flat(whole)])
+    same(other, kept)
+    same(tally.zero(), [0 * table for table in whole])
 
 
 @pytest.mark.parametrize("name", ["cliques", "groups", "cuts"])
@@ -137,12 +133,14 @@ def test_sums_are_those_of_all_records():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_rows_with_each_digit_are_apart(name):
-    tally, codes = by_digit(name)
-    parts = of_all(tally, [codes])
-    assert len(parts) == 3
-    for own, numbers in zip(parts, ([1], [0, 1, 2], [0]), strict=True):  # of 6, 3 and 2 units
-        same(own, of_all(tally_of(name), [CODES[:, np.isin(NUMBERS, numbers)]]))
+def test_a_row_counts_as_its_units(name):
+    tally, codes = in_units(name)
+    found = of_all(tally, [codes])
+    each = [of_all(tally_of(name), [CODES[:, number == NUMBERS]]) for number in range(3)]
+    expected = [6 * one + 3 * two + 2 * three for one, two, three in zip(*each, strict=True)]
+    np.testing.assert_equal(found, expected)
+    exact = object if isinstance(tally_of(name), LookupSums) else np.int64
+    assert all(table.dtype == exact for table in found)
 
 
 GRID = SIGNED_POWERS
@@ -199,7 +197,8 @@ def test_a_row_s_own_hash_draws_the_columns_that_it_is_counted_in():
     }
     columns["a"][:1_000], columns["b"][1_000:] = "known", None
     rarer = Rarer({**dict.fromkeys(columns, ()), "a": ["known"]}, 3)
-    found = {name: sum(n for _, n in own) for name, own in rarer_counts(rarer, columns)}
+    ones = np.ones(4_000, dtype=np.int64)
+    found = {name: sum(n for _, n in own) for name, own in rarer_counts(rarer, columns, ones)}
     assert sum(found.values()) == 3 * 4_000
     # Seven columns of each row have rarer values, and each of them is as likely counted.
     expected = dict.fromkeys(columns, 3 / 7 * 4_000) | {"a": 3 / 7 * 3_000, "b": 3 / 7 * 1_000}
@@ -207,10 +206,10 @@ def test_a_row_s_own_hash_draws_the_columns_that_it_is_counted_in():
         assert abs(number - expected[name]) < 5 * expected[name] ** 0.5
     # All of few are counted, and a truth is no number.
     few = {name: pd.Series([1, 1, True, None, "x"], dtype=object) for name in "ab"}
-    counted = dict(rarer_counts(Rarer({"a": [True], "b": []}, 2), few))
+    counted = dict(rarer_counts(Rarer({"a": [True], "b": []}, 2), few, ones[:5]))
     assert [key for key, _ in counted["a"]] == [1, 1, "x"]
     assert sum(n for _, n in counted["b"]) == 4
-    ((_, alone),) = rarer_counts(Rarer({"a": ()}, 1), {"a": pd.Series(range(50))})
+    ((_, alone),) = rarer_counts(Rarer({"a": ()}, 1), {"a": pd.Series(range(50))}, ones[:50])
     assert alone == [(number, 1) for number in range(50)]
 
 
