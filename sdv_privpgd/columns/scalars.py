@@ -188,12 +188,11 @@ def whole_numbers(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The nearest whole numbers, int64, ties to even, clipped to ``LARGEST_WHOLE``."""
     kind = series.dtype.kind
-    if kind in "bi":
-        numbers = series.to_numpy(dtype=np.int64, na_value=False if kind == "b" else 0)
-        return np.clip(numbers, -LARGEST_WHOLE, LARGEST_WHOLE), series.isna().to_numpy()
-    if kind == "u":
-        numbers = series.to_numpy(dtype=np.uint64, na_value=0)
-        return np.minimum(numbers, LARGEST_WHOLE).astype(np.int64), series.isna().to_numpy()
+    if kind in "biu":
+        dtype = np.uint64 if kind == "u" else np.int64
+        numbers = series.to_numpy(dtype=dtype, na_value=False if kind == "b" else 0)
+        numbers = np.minimum(numbers, LARGEST_WHOLE).astype(np.int64)
+        return np.maximum(numbers, -LARGEST_WHOLE), series.isna().to_numpy()
     if kind == "f":
         numbers, missing = real_numbers(series)
         return np.clip(np.rint(numbers), -LARGEST_WHOLE, LARGEST_WHOLE).astype(np.int64), missing

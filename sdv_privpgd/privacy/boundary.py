@@ -235,7 +235,7 @@ class PrivateTable(_Table):
         units = 1 if self._weighing is None else self._weighing.units
         domain = Domain(tuple(tally.sizes), tuple(tally.sizes.values()))
         records = MarginRecords(domain, seen.tables, units)
-        found = {name: own.counted() for name, own in (seen.values | seen.numbers).items()}
+        found = {name: own.counted() for name, own in seen.values.items()}
         values = ValueCounts(found, None if rarer is None else rarer.most)
         return Curator(records, books, values=values)
 

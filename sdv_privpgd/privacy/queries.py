@@ -12,7 +12,6 @@ from sdv_privpgd.base.domain import Clique, Domain, Grouping
 from sdv_privpgd.base.half_spaces import Cut
 from sdv_privpgd.privacy.counting import LookupSums
 from sdv_privpgd.privacy.dataset import Dataset, Records
-from sdv_privpgd.privacy.value_counts import Counted, ValueCounts
 
 
 class Adjacency(Enum):
@@ -281,25 +280,6 @@ class CountQuery:
 
     def answer(self, dataset: Records) -> np.ndarray:
         return np.array([dataset.num_records()], dtype=np.int64)
-
-
-@dataclass(frozen=True)
-class ValueCountsQuery:
-    """How many records have each value of a column whose values nobody declared.
-
-    Its answer has no shape that is known beforehand: only values above a threshold are released
-    (``privacy/thresholding.py``).
-    """
-
-    name: str
-
-    def l2_sensitivity_squared(self, adjacency: Adjacency) -> int:
-        """1 when a record is added or removed; 2 when it moves from one value to another."""
-        return adjacency.cells
-
-    def answer(self, values: ValueCounts) -> Counted:
-        """The values, sorted, and their exact counts. Private."""
-        return values.counts(self.name)
 
 
 class Lookup(NamedTuple):

@@ -11,8 +11,7 @@ import tempfile
 import threading
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -237,13 +236,11 @@ def rarer_counts(
         yield name, [(each.values[at], int(counts[at])) for at in np.flatnonzero(counts)]
 
 
-@dataclass
-class Seen:
+class Seen(NamedTuple):
     """What was counted so far, in units of what rows count as. Private."""
 
     tables: dict[Clique, np.ndarray]  # int64 counts of each attribute's codes, and of all rows
-    values: dict[str, KindCounts]  # the values of the columns of which all were asked for
-    numbers: dict[str, NumberCounts]  # those of the columns of which numbers were asked for
+    values: dict[str, Any]  # by column of which they were asked for: how many rows have each
 
 
 class Looking:
@@ -273,9 +270,11 @@ class Looking:
     def zero(self) -> Seen:
         sizes = {(): 1} | {(name,): size for name, size in self.sizes.items()}
         return Seen(
-            tables={clique: np.zeros(size, dtype=np.int64) for clique, size in sizes.items()},
-            values={each.name: KindCounts() for each in self._asking("categories")},
-            numbers={each.name: NumberCounts() for each in self._asking("numbers")},
+            {clique: np.zeros(size, dtype=np.int64) for clique, size in sizes.items()},
+            {
+                **{each.name: KindCounts() for each in self._asking("categories")},
+                **{each.name: NumberCounts() for each in self._asking("numbers")},
+            },
         )
 
     def add(self, total: Seen, item: Columns) -> None:
@@ -285,13 +284,14 @@ class Looking:
             units, whole = self._weighing.of_rows(item), whole * self._weighing.units
         total.tables[()] += units.sum()
         with quiet():
-            found = ((name, key_counts(item[name], units)) for name in total.values)
+            named = [each.name for each in self._asking("categories")]
+            found = ((name, key_counts(item[name], units)) for name in named)
             if self._rarer is not None:
                 found = rarer_counts(self._rarer, item, units)
             for name, counts in found:
                 total.values[name].add(counts)
             for each in self._asking("numbers"):
-                total.numbers[each.name].add(each.finite_numbers(item[each.name]), units)
+                total.values[each.name].add(each.finite_numbers(item[each.name]), units)
             for each in self.readings:
                 own = whole if isinstance(getattr(each, "facts", None), WeightFacts) else units
                 for kind, codes in zip(each.sizes, each.codes(item[each.name]), strict=True):
@@ -303,8 +303,6 @@ class Looking:
             total.tables[clique] += table
         for name, found in other.values.items():
             total.values[name].merge(found)
-        for name, found in other.numbers.items():
-            total.numbers[name].merge(found)
 
     def _asking(self, kind: str) -> list[Reading]:
         return [each for each in self.readings if isinstance(each, Reading) and kind in each.asks]

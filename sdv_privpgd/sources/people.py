@@ -128,19 +128,11 @@ def numbers_in(
     cells: pd.Series, exact: bool, known: dict[_Person, int], *, grows: bool
 ) -> np.ndarray:
     """The number of each cell's person among those who are known, who may become more; else -1."""
-    found, places = people_in(cells, exact)
-    numbers = [known.setdefault(p, len(known)) if grows else known.get(p, -1) for p in found]
-    return np.array(numbers, dtype=np.int64)[places]
-
-
-def people_in(column: pd.Series, exact: bool) -> tuple[list[_Person], np.ndarray]:
-    """The people of a private column's cells, and the place of each cell's among them."""
     with quiet():
-        listed, at = distinct(column)
-        found: dict[_Person, int] = {}
-        whose = [person_of(cell, exact) for cell in listed]
-        places = [found.setdefault(each, len(found)) for each in whose]
-        return list(found), np.array(places, dtype=np.int64)[at]
+        listed, places = distinct(cells)
+        people = [person_of(cell, exact) for cell in listed]
+    numbers = [known.setdefault(p, len(known)) if grows else known.get(p, -1) for p in people]
+    return np.array(numbers, dtype=np.int64)[places]
 
 
 def person_of(cell: Any, exact: bool = False) -> _Person:

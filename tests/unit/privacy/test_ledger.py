@@ -11,7 +11,8 @@ from sdv_privpgd.cli.journal import after, check_spending, closed, rest
 from sdv_privpgd.cli.saying import CommandError
 from sdv_privpgd.fitting.resume import booked
 from sdv_privpgd.privacy.accounting import epsilon_of, mu_squared_of
-from sdv_privpgd.privacy.ledger import PrivacyBudgetError, PrivacyLedger, epsilon_in_all, raised
+from sdv_privpgd.privacy.ledger import PrivacyBudgetError, PrivacyLedger, raised
+from sdv_privpgd.privacy.ledger_file import epsilon_in_all
 from sdv_privpgd.privacy.noise import SAMPLING_DELTA
 from sdv_privpgd.privacy.queries import Adjacency
 

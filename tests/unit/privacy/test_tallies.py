@@ -160,8 +160,8 @@ def seen(found):
     # Each row has one code of each kind.
     assert all(table.min() >= 0 for table in found.tables.values())
     (number,) = {int(table.sum()) for table in found.tables.values()}
-    values = found.values | found.numbers
-    return (number, found.tables, {name: own.counted().pairs() for name, own in values.items()})
+    values = {name: own.counted().pairs() for name, own in found.values.items()}
+    return (number, found.tables, values)
 
 
 def rows(part):
