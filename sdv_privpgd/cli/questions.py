@@ -508,7 +508,7 @@ def planned_ledger(arguments: Namespace) -> PrivacyLedger:
         ledger = PrivacyLedger.open(
             arguments.epsilon,
             usual_delta(arguments.adjacency) if delta is None else delta,
-            Adjacency.parse(arguments.adjacency),
+            Adjacency(arguments.adjacency),
             arguments.rows_per_person,
             people=arguments.person_column,
             weighed=arguments.weigh_people,

@@ -146,7 +146,7 @@ class TableCounts(CodeTally):
                 cells *= size
                 cells += own
             # Floats hold the units of a block exactly: they are fewer than 2^53.
-            table += np.bincount(cells, units, len(table)).astype(np.int64, copy=False)
+            table += np.bincount(cells, units, len(table)).astype(np.int64)
 
     def _places(self, cut: Cut, item: np.ndarray) -> np.ndarray:
         """The interval of each record: the number of steps below its sum."""

@@ -286,7 +286,7 @@ class PrivacyLedger:
         events' own deltas use up ``delta``.
         """
         delta = check_delta(self.delta if delta is None else delta)
-        adjacency = self.adjacency if adjacency is None else Adjacency.parse(adjacency)
+        adjacency = self.adjacency if adjacency is None else Adjacency(adjacency)
         left = Fraction(delta) - sum(charge.delta_under(adjacency) for charge in self.charges)
         if left <= 0:
             return math.inf

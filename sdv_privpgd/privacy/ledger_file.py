@@ -40,7 +40,7 @@ def read_ledger(text: str) -> PrivacyLedger:
             "The ledger is not as it was written: its digest is missing or another. Take a copy "
             "that nobody has edited, written by this version."
         )
-    adjacency = Adjacency.parse(_entry(facts, "adjacency", str))
+    adjacency = Adjacency(_entry(facts, "adjacency", str))
     ledger = PrivacyLedger(
         adjacency=adjacency,
         rows_per_person=_entry(facts, "rows_per_person", int),

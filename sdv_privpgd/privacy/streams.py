@@ -258,9 +258,8 @@ class Looking:
         Where weights are read each row counts as one, which is the most that a row counts as.
         """
         self.readings, self._weighing, self._rarer = tuple(readings), weighing, rarer
-        self.names = list(dict.fromkeys(each.name for each in readings))
-        if weighing is not None:
-            self.names = list(dict.fromkeys([*self.names, weighing.name]))
+        own = [] if weighing is None else [weighing.name]
+        self.names = list(dict.fromkeys([*(each.name for each in readings), *own]))
         self.sizes = {
             attribute_of(kind, each.name): size
             for each in self.readings

@@ -206,7 +206,7 @@ class TestQueries:
         assert query.describe() == "marginal of a x b in groups"
         said = "^adjacency must be 'replace_one' or 'add_remove', got 'swap'.$"
         with pytest.raises(ValueError, match=said):
-            Adjacency.parse("swap")
+            Adjacency("swap")
 
     def test_expected_counts_and_errors_go_up_to_their_limits(self):
         half = 2**59

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from fractions import Fraction
+from itertools import product
 
 import mpmath
 import pytest
@@ -75,14 +76,16 @@ def test_the_threshold_is_the_smallest_that_keeps_delta(delta, stddev, shape, ad
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_search_begins_where_it_ends(shape, adjacency, monkeypatch):
     """Else it would take as long as the noise is large."""
-    tried, columns, ledger = [], shape[0], books(adjacency, shape[1])
+    tried, (columns, rows) = [], shape
+    plain = books(adjacency, rows)
 
     def counted(stddev, threshold, *shape):
         tried.append(threshold)
         return thresholded_delta(stddev, threshold, *shape)
 
     monkeypatch.setattr(thresholding, "thresholded_delta", counted)
-    for stddev in (0.5, 7.3, 1e4, 2.0**40):
+    in_units = replace(plain, people="who", weighed=True)
+    for stddev, ledger in product((0.5, 7.3, 1e4, 2.0**40), (plain, in_units)):
         tried.clear()
         assert threshold_for(stddev, Fraction(1e-9), columns, ledger) == tried[-1]
         assert len(tried) <= (3 if stddev < 1e5 else 2_000)

@@ -158,7 +158,7 @@ def test_opening_checks_epsilon_and_delta():
 @pytest.mark.parametrize("name", ["bounded", "", None])
 def test_an_unknown_adjacency_is_refused(ledger, name):
     with pytest.raises(ValueError, match="replace_one"):
-        Adjacency.parse(name)
+        Adjacency(name)
 
 
 MILLIONTHS = [(0, 0), (4, 0), (0, 3), (3, 2), (1, 4), (4, 5), (5, 5), (7, 7)]
