@@ -16,20 +16,17 @@ Kind = tuple[Any, Any]
 class Counted(NamedTuple):
     """Values that records have, sorted, and how many have each. Private."""
 
-    values: Sequence[Value] | np.ndarray
+    values: np.ndarray
     numbers: np.ndarray
     """One int64 a value, and a last one for missing."""
 
     def at(self, places: Iterable[int]) -> list[Value]:
         """The values at some places."""
-        if isinstance(self.values, np.ndarray):
-            return self.values[list(places)].tolist()
-        return [self.values[place] for place in places]
+        return self.values[list(places)].tolist()
 
     def pairs(self) -> list[tuple[Value | None, int]]:
         """Each value and its number, missing last."""
-        values = self.values.tolist() if isinstance(self.values, np.ndarray) else self.values
-        return list(zip([*values, None], self.numbers.tolist(), strict=True))
+        return list(zip([*self.values.tolist(), None], self.numbers.tolist(), strict=True))
 
 
 class ValueCounts(Opaque):
@@ -70,7 +67,8 @@ class KindCounts:
         """The values, sorted by kind."""
         listed = sorted((pair, n) for pair, n in self._found.items() if pair[0] is not None)
         numbers = [*(number for _, number in listed), self._found.get((None, None), 0)]
-        return Counted([key for (_, key), _ in listed], np.array(numbers, dtype=np.int64))
+        values = np.array([key for (_, key), _ in listed], dtype=object)
+        return Counted(values, np.array(numbers, dtype=np.int64))
 
 
 class NumberCounts:
@@ -90,7 +88,7 @@ class NumberCounts:
         """Adds those of other records."""
         values, numbers = other.counted()
         self._missing += int(numbers[-1])
-        self._append(np.asarray(values), numbers[:-1])
+        self._append(values, numbers[:-1])
 
     def counted(self) -> Counted:
         """The numbers, ascending."""

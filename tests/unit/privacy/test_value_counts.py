@@ -102,7 +102,7 @@ class TestTheCurator:
         assert 0.5e-6 < charge.delta <= Fraction(1e-6) + Fraction(1, 2**120)
 
     def test_rarer_values_pay_for_the_columns_that_a_row_is_counted_in(self):
-        counted = {name: Counted(["a"], np.array([500, 0])) for name in "xyz"}
+        counted = {name: Counted(np.array(["a"]), np.array([500, 0])) for name in "xyz"}
         charged = []
         for most in (1, 2, 3, None):
             curator = self.curator([])
