@@ -27,10 +27,10 @@ An auditor reads these files, in this order, with their lines of code:
     ``columns/dates.py``           150  dates of cells
     ``sources/source.py``           83  what rows come from
     ``sources/frames.py``           42  frames of pandas
-    ``sources/people.py``          118  no more than so many rows of a person
+    ``sources/people.py``          116  no more than so many rows of a person
 
-These are 2,414 lines of code. Who has rows in files, databases or clusters, or wants them in order,
-reads, of these 1,482 what the rows come through; they hand out cells, keep none but those of rows
+These are 2,412 lines of code. Who has rows in files, databases or clusters, or wants them in order,
+reads, of these 1,480 what the rows come through; they hand out cells, keep none but those of rows
 before, and count none but for the cluster:
 
     ``sources/opening.py``         142  the source of what a user has, as it is to be read
@@ -39,7 +39,7 @@ before, and count none but for the cluster:
     ``sources/arrow.py``           151  batches of Arrow, and tables of other libraries
     ``sources/csv.py``             321  files of text, their names, and dtypes that a user names
     ``sources/texts.py``           115  what a text means
-    ``sources/spark.py``           269  tallies to the workers of a cluster
+    ``sources/spark.py``           267  tallies to the workers of a cluster
     ``sources/families.py``        291  rows of tables that belong together
     ``sources/visits.py``           76  at most so many rows of a person, in order
 

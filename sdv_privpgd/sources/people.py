@@ -173,10 +173,6 @@ def person_of(cell: Any, exact: bool = False) -> _Person:
     if value is None or isinstance(value, int | float | Decimal):
         return None if value is None else _numbered(value, exact)
     text = value.decode(errors="replace") if isinstance(value, bytes) else str(value)
-    return _person_in(text, exact)
-
-
-def _person_in(text: str, exact: bool) -> _Person:
     if not (text.isascii() and text.isalnum()):
         held = "".join(each for each in text if each.isprintable() or each.isspace())
         text = " ".join(unicodedata.normalize("NFKC", held).split())
