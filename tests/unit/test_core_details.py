@@ -141,12 +141,8 @@ class TestCurators:
         books = Books(PrivacyLedger.open(2.0, 1e-5, ADD, 3, **whose))
         records, values = MarginRecords(Domain((), ()), {}, 6), values_of({"x": [("a", 50)]})
         Curator(records, books, values=values).discover(PART, Fraction(1e-6), what="values")
-        (charge,), three = books.ledger.charges, replace(books.ledger, weighed=False)
-        delta = Fraction(1e-6)
-        found = [
-            thresholding.threshold_for(charge.stddev, delta, 1, ledger)
-            for ledger in (books.ledger, three)
-        ]
+        (charge,), both = books.ledger.charges, (books.ledger, replace(books.ledger, weighed=False))
+        found = [thresholding.threshold_for(charge.stddev, Fraction(1e-6), 1, own) for own in both]
         assert charge.threshold == found[0] > found[1]
 
     def test_rows_that_are_weighed_are_as_far_apart_as_two_or_as_one_from_none(self):

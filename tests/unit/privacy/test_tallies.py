@@ -209,8 +209,8 @@ def test_a_row_s_own_hash_draws_the_columns_that_it_is_counted_in():
     counted = dict(rarer_counts(Rarer({"a": [True], "b": []}, 2), few, ones[:5]))
     assert [key for key, _ in counted["a"]] == [1, 1, "x"]
     assert sum(n for _, n in counted["b"]) == 4
-    ((_, alone),) = rarer_counts(Rarer({"a": ()}, 1), {"a": pd.Series(range(50))}, ones[:50])
-    assert alone == [(number, 1) for number in range(50)]
+    ((_, alone),) = rarer_counts(Rarer({"a": ()}, 1), {"a": pd.Series(range(50))}, 6 * ones[:50])
+    assert alone == [(number, 6) for number in range(50)]
 
 
 @pytest.mark.parametrize(
