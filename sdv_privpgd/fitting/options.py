@@ -206,6 +206,7 @@ def notes_on(settings: Settings, description: Description, names: Collection[str
         *description.on_dates,
         *description.on_prior,
         *description.on_wide,
+        *description.on_constraints,
     )
     return list(dict.fromkeys(said))
 

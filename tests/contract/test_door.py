@@ -8,7 +8,7 @@ import pytest
 from made_up import quiet
 
 from sdv_privpgd import Boolean, Categorical, Datetime, Key, Numerical, Ordinal, fit_table
-from sdv_privpgd.constraints import Inequality
+from sdv_privpgd.constraints import FixedCombinations, Inequality, Range
 from sdv_privpgd.methods import MST, PrivatePGM
 
 DECLARED = {
@@ -95,6 +95,26 @@ def test_what_was_found_privately_can_be_declared(fitted):
             {"age": Numerical(50, 99, nullable=False), "old": Numerical(0, 9, nullable=False)},
             {"constraints": [Inequality("age", "old")]},
             "cannot be met by the declared values",
+        ),
+        (
+            {"age": Numerical(50, 99), "old": Numerical(), "young": Numerical(0, 9)},
+            {"constraints": [Inequality("age", "old"), Inequality("old", "young")]},
+            "order of .'age', 'young'. cannot be met",
+        ),
+        (
+            {"age": Numerical(), "old": Numerical(0, 99), "young": Numerical()},
+            {
+                "constraints": [
+                    Range("young", "age", "old", strict_boundaries=False),
+                    Inequality("old", "age", strict_boundaries=True),
+                ]
+            },
+            "is below itself",
+        ),
+        (
+            {"ward": Categorical(["A", "B"]), "ill": Boolean()},
+            {"constraints": [FixedCombinations(["ward", "ill"], [(w, True)]) for w in "AB"]},
+            "contradict each other: no row",
         ),
         ({"age": Key("[0-8]")}, {}, "fewer values in its pattern .* which are 10"),
         ({"weight": Numerical(0, 9)}, {}, "missing in the data"),
