@@ -38,10 +38,6 @@ class Records(Opaque, abc.ABC):
     def total(self, tally: CodeTally) -> Tables:
         """A tally over all records, in blocks of shape (attribute, record). Private."""
 
-    def num_records(self) -> int:
-        """The number of records. Private under add/remove."""
-        return int(self.counts(()))
-
     def counts(self, clique: Clique) -> np.ndarray:
         """The int64 table of a clique: records per cell, one axis an attribute. Private."""
         (table,) = self.counts_of([clique])
