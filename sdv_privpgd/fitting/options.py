@@ -525,8 +525,13 @@ class Asked:
                 f"The links are of the tables {sorted(self.tree.tables)!r}, got "
                 f"{sorted(map(str, tables))!r}."
             )
-        names = self.tree.tables
-        private = {name: opened(tables[name], self.alone(name), None) for name in names}
+        names, private = self.tree.tables, {}
+        for name in names:
+            try:
+                private[name] = opened(tables[name], self.alone(name), None)
+            except ValueError as error:
+                error.args = (f"{name}: {error}",)
+                raise
         read = {name: list(self.modelled(name)) for name in names}
         clocks = {name: self.clocks(name) for name in names}
         return PrivateTable.together(private, self.tree, read, self.siblings, self.most, clocks)
