@@ -336,11 +336,16 @@ class Description(FieldsAlone):
     def parts_looked_into(self) -> tuple[Fraction, Fraction]:
         """What parts of discovery's share go to all looks, and to categories beside that.
 
-        Looks have that of the columns, without truths, of which there is nothing to be found. Few
-        categories of many columns have more each, so that rarer ones are found: as much as the root
-        of their part is more than it.
+        Looks have that of the columns, without those of which another fit has found what there is,
+        and without truths, of which there is nothing to be found. Few categories of many columns
+        have more each, so that rarer ones are found: as much as the root of their part is more
+        than it.
         """
-        asked = sum(not isinstance(facts, TruthFacts) for facts in self.facts.values())
+        given = {*self.given} - self.undeclared.keys()
+        asked = sum(
+            not isinstance(facts, TruthFacts) and name not in given
+            for name, facts in self.facts.items()
+        )
         looked, own = (
             Fraction(len(names), max(asked, 1)) for names in (self.undeclared, self.uncategorized)
         )

@@ -218,7 +218,7 @@ class Settings:
         checked: Mapping[str, Any] = {
             "epsilon": check_epsilon(self.epsilon),
             "delta": check_delta(self.delta),
-            "adjacency": Adjacency.parse(self.adjacency),
+            "adjacency": Adjacency(self.adjacency),
             "people": check_people(self.people),
             "discovery_share": check_share("discovery_share", self.discovery_share),
             "seed": check_integer("seed", self.seed, least=0),
@@ -316,7 +316,7 @@ def usual_delta(adjacency: Adjacency | str) -> float:
 
     Raises ``ValueError`` where that number is private, for no delta can follow from it then.
     """
-    if Adjacency.parse(adjacency) is Adjacency.ADD_REMOVE:
+    if Adjacency(adjacency) is Adjacency.ADD_REMOVE:
         raise ValueError(
             "delta must be given under adjacency='add_remove': the number of rows is private, and "
             "no default can follow from it. Choose one far below 1 / (a number of rows that you "

@@ -7,8 +7,8 @@ import numpy as np
 
 from sdv_privpgd.base.domain import Clique, Domain, Grouping, code_type
 from sdv_privpgd.base.half_spaces import Cut
-from sdv_privpgd.privacy.counting import TableCounts, Tables
-from sdv_privpgd.sources.source import Opaque, Tally
+from sdv_privpgd.privacy.counting import CodeTally, TableCounts, Tables
+from sdv_privpgd.sources.source import Opaque
 
 BLOCK = 1 << 16
 """Records that are counted at a time: their cells fit the cache."""
@@ -35,7 +35,7 @@ class Records(Opaque, abc.ABC):
         return f"{type(self).__name__}({self.domain!r})"
 
     @abc.abstractmethod
-    def total(self, tally: Tally[np.ndarray, Tables]) -> Tables:
+    def total(self, tally: CodeTally) -> Tables:
         """A tally over all records, in blocks of shape (attribute, record). Private."""
 
     def num_records(self) -> int:
@@ -73,36 +73,19 @@ class Dataset(Records):
         """Takes codes of shape (record, attribute).
 
         A code outside its attribute's domain goes to the nearest code inside: an error would
-        depend on the private values. Codes that nobody can change are taken over without a copy
-        if they have the domain's ``code_type`` and lie attribute by attribute in memory.
+        depend on the private values.
         """
         if codes.ndim != 2 or codes.shape[1] != len(domain):
             raise ValueError(f"Codes need one column for each of the {len(domain)} attributes.")
         super().__init__(domain)
-        # One row an attribute: every count reads whole columns.
-        columns = codes.T
-        self._codes = columns if _may_be_kept(columns, domain) else _clipped(columns, domain)
+        # One row an attribute: every count reads whole columns. A later write changes no copy.
+        self._codes = _clipped(codes.T, domain)
 
-    def total(self, tally: Tally[np.ndarray, Tables]) -> Tables:
+    def total(self, tally: CodeTally) -> Tables:
         found = tally.zero()
         for start in range(0, self._codes.shape[1], BLOCK):
             tally.add(found, self._codes[:, start : start + BLOCK])
         return found
-
-
-def _may_be_kept(columns: np.ndarray, domain: Domain) -> bool:
-    """Whether codes of shape (attribute, record) are as ``Dataset`` keeps them, for good."""
-    holder = columns
-    while isinstance(holder, np.ndarray):
-        if holder.flags.writeable:
-            return False  # a later write through it would change the table
-        holder = holder.base
-    return (
-        holder is None
-        and columns.dtype == code_type(domain)
-        and columns.flags.c_contiguous
-        and all(row.max(initial=0) < size for row, size in zip(columns, domain.sizes, strict=True))
-    )
 
 
 def _clipped(columns: np.ndarray, domain: Domain) -> np.ndarray:

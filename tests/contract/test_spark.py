@@ -131,7 +131,7 @@ def test_a_frame_of_spark_is_a_source_and_a_cluster_that_hands_out_no_row(spark)
     assert source.num_rows() == 10
     assert dict(source.dtypes) == frame.toPandas().dtypes.to_dict()
     with pytest.raises(SourceError, match="stay on its workers"):
-        source.batches(["age"])
+        next(source.batches(["age"]))
 
 
 @pytest.mark.parametrize("name", ["a.b", "a b`c", "part", "c0", "größe", "SELECT"])
