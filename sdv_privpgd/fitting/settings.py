@@ -14,6 +14,7 @@ from sdv_privpgd.base.arguments import (
     check_integer,
     check_names,
     check_share,
+    shown,
 )
 from sdv_privpgd.columns.keys import too_few
 from sdv_privpgd.columns.visits import Visits
@@ -356,6 +357,6 @@ def check_people(people: People | None) -> People:
     """The same people; ``None`` is one row of each. Raises ``ValueError`` for anything else."""
     if not isinstance(people, People | None):
         raise ValueError(
-            f"people must be a People, such as People('patient', max_rows=4), got {people!r}."
+            f"people must be a People, such as People('patient', max_rows=4), got {shown(people)}."
         )
     return People() if people is None else people
