@@ -30,7 +30,7 @@ An auditor reads these files, in this order, with their lines of code:
     ``sources/people.py``          116  no more than so many rows of a person
 
 These are 2,400 lines of code. Who has rows in files, databases or clusters, or wants them in order,
-reads, of these 1,480 what the rows come through; they hand out cells, keep none but those of rows
+reads, of these 1,474 what the rows come through; they hand out cells, keep none but those of rows
 before, and count none but for the cluster:
 
     ``sources/opening.py``         142  the source of what a user has, as it is to be read
@@ -40,8 +40,8 @@ before, and count none but for the cluster:
     ``sources/csv.py``             321  files of text, their names, and dtypes that a user names
     ``sources/texts.py``           115  what a text means
     ``sources/spark.py``           267  tallies to the workers of a cluster
-    ``sources/families.py``        291  rows of tables that belong together
-    ``sources/visits.py``           76  at most so many rows of a person, in order
+    ``sources/families.py``        283  rows of tables that belong together
+    ``sources/visits.py``           78  at most so many rows of a person, in order
 
 What they call besides holds no record: ``domain`` and the cells of ``columns/`` are public facts.
 The first ten need numpy, scipy and mpmath alone. ``streams`` and ``boundary`` are the exceptions

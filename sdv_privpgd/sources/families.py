@@ -33,12 +33,10 @@ from sdv_privpgd.base import cached_property
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.dtypes import inner_of
 from sdv_privpgd.columns.links import Tree, following, sibling
-from sdv_privpgd.columns.scalars import quiet
 from sdv_privpgd.columns.visits import time_between
-from sdv_privpgd.sources.frames import joined
 from sdv_privpgd.sources.people import numbers_in, rank_of, starts_of, staying
 from sdv_privpgd.sources.source import Batch, Source, free_name
-from sdv_privpgd.sources.visits import all_times, taken, times_of
+from sdv_privpgd.sources.visits import all_times, taken, times_of, whole
 
 _BLOCK = 1 << 17
 """Pairs of siblings of a batch."""
@@ -390,12 +388,3 @@ class SiblingSource:
                     columns[name] = taken(own[real[name]], second)
             read += len(first)
             yield Batch(min(read / max(self.num_rows(), 1), 1.0), columns)
-
-
-def whole(pieces: Sequence[pd.Series], number: int) -> pd.Series:
-    """The pieces of a column in one, with so many cells, whatever a source says the second time."""
-    if not pieces:
-        return pd.Series([None] * number, dtype=object)
-    found = joined(pieces)
-    with quiet():
-        return found if len(found) == number else found.reindex(range(number))

@@ -59,7 +59,7 @@ class VisitsSource(BoundedSource):
             visits.number: pd.Series(place.number),
         }
         for name, pieces in before.items():
-            added[visits.before(name)] = _behind(pieces, place.before)
+            added[visits.before(name)] = taken(whole(pieces, len(owner)), place.before)
         order = np.argsort(owner, kind="stable")
         added = {name: series.iloc[order] for name, series in added.items()}
         return Plan(people, numbers, place.stays[order], added)
@@ -87,14 +87,6 @@ def _in_order(owner: np.ndarray, most: int, starts: np.ndarray, *keys: np.ndarra
     return _Places(stays, np.where(stays & (place > 0), previous, -1), number)
 
 
-def _behind(pieces: Sequence[pd.Series], before: np.ndarray) -> pd.Series:
-    """The cells of a column in the rows before, missing where there is none."""
-    if not pieces:
-        return pd.Series([], dtype=object)
-    with quiet():
-        return taken(joined(pieces), before)
-
-
 def times_of(clock: Column, batch: Batch) -> np.ndarray:
     """When the rows of a batch were, and whether that is missing, shape (2, row)."""
     times, missing = read(clock, batch.columns[clock.name])
@@ -106,6 +98,16 @@ def all_times(times: Sequence[np.ndarray]) -> np.ndarray:
     return np.concatenate([np.zeros((2, 0), np.int64), *times], axis=1)
 
 
+@quiet()
+def whole(pieces: Sequence[pd.Series], number: int) -> pd.Series:
+    """The pieces of a column in one, with so many cells, whatever a source says the second time."""
+    if not pieces:
+        return pd.Series([None] * number, dtype=object)
+    found = joined(pieces)
+    return found if len(found) == number else found.reindex(range(number))
+
+
+@quiet()
 def taken(series: pd.Series, places: np.ndarray) -> pd.Series:
     """The cells at these places, just as they are, and missing ones for -1."""
     array = series.array
