@@ -46,8 +46,8 @@ before, and count none but for the cluster:
 What they call besides holds no record: ``domain`` and the cells of ``columns/`` are public facts.
 The first ten need numpy, scipy and mpmath alone. ``streams`` and ``boundary`` are the exceptions
 of the rule that the core is free of pandas: they call the encoders, who read pandas' columns, on
-columns that they do not look into. ``ledger_file`` reads ledgers, which are public. The command
-line reads workbooks into a frame itself (``cli/reading.py``). ``Curator.train`` hands codes to
-DP-SGD in ``methods/``, outside the core: its promise rests on opacus and torch, and is weaker than
-that of counts.
+columns that they do not look into. ``ledger_file`` reads ledgers and puts them in words: they are
+public. The command line reads workbooks into a frame itself (``cli/reading.py``).
+``Curator.train`` hands codes to DP-SGD in ``methods/``, outside the core: its promise rests on
+opacus and torch, and is weaker than that of counts.
 """
