@@ -11,10 +11,10 @@ An auditor reads these files, in this order, with their lines of code:
     ``privacy/selection.py``        31  the exponential mechanism
     ``privacy/thresholding.py``     22  values that nobody declared
     ``privacy/queries.py``         203  what can be asked, its sensitivity, and a noisy answer
-    ``privacy/counting.py``        134  what is counted over codes, in which units
+    ``privacy/counting.py``        124  what is counted over codes, in which units
     ``privacy/dataset.py``          53  codes in memory
-    ``privacy/value_counts.py``     58  values, and their counting
-    ``privacy/ledger.py``          199  the books; more budget, and people of several tables
+    ``privacy/value_counts.py``     56  values, and their counting
+    ``privacy/ledger.py``          195  the books; more budget, and people of several tables
     ``privacy/curator.py``         245  charging, counting and noise in one act
     ``privacy/streams.py``         194  rows in a file or on a cluster, weights, first looks
     ``privacy/boundary.py``        179  the table's way in
@@ -29,7 +29,7 @@ An auditor reads these files, in this order, with their lines of code:
     ``sources/frames.py``           42  frames of pandas
     ``sources/people.py``          116  no more than so many rows of a person
 
-These are 2,416 lines of code. Who has rows in files, databases or clusters, or wants them in order,
+These are 2,400 lines of code. Who has rows in files, databases or clusters, or wants them in order,
 reads, of these 1,480 what the rows come through; they hand out cells, keep none but those of rows
 before, and count none but for the cluster:
 

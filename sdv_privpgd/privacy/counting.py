@@ -154,24 +154,6 @@ class TableCounts(CodeTally):
         return np.searchsorted(steps, _summed(parts, item)).astype(np.min_scalar_type(len(steps)))
 
 
-class AllCodes(CodeTally):
-    """A copy of all codes, in blocks of shape (record, attribute): for ``Curator.train`` alone."""
-
-    def __init__(self, num_attributes: int) -> None:
-        """Takes the number of attributes."""
-        self._none = np.empty((0, num_attributes), dtype=np.uint8)
-
-    def zero(self) -> Tables:
-        return [self._none]
-
-    def add(self, total: Tables, item: np.ndarray, units: np.ndarray | None = None) -> None:
-        del units
-        total.append(item.T.copy())
-
-    def merge(self, total: Tables, other: Tables) -> None:
-        total += other
-
-
 class LookupSums(CodeTally):
     """Sums over records of values at sums of contributions, by label: (label, wave, feature)."""
 

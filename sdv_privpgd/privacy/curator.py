@@ -12,7 +12,6 @@ from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.columns.values import Value
 from sdv_privpgd.privacy.accounting import delta_of_one, delta_of_rows, range_epsilon_of, stddev_for
-from sdv_privpgd.privacy.counting import AllCodes
 from sdv_privpgd.privacy.dataset import Records
 from sdv_privpgd.privacy.ledger import TRAINED, Books, Charge, PrivacyBudgetError, PrivacyLedger
 from sdv_privpgd.privacy.noise import MAX_STDDEV, SAMPLING_DELTA, WordSource, rounded_gaussian
@@ -259,7 +258,7 @@ class Curator(Opaque):
             many = np.flatnonzero(noisy[:-1] >= threshold).tolist()
             noisy = np.rint(noisy / units).astype(np.int64) if units > 1 else noisy
             found[name] = [
-                *zip(counted.at(many), noisy[many].tolist(), strict=True),
+                *zip(counted.values[many].tolist(), noisy[many].tolist(), strict=True),
                 (None, int(noisy[-1])),
             ]
         return found
@@ -346,7 +345,8 @@ class Curator(Opaque):
             mu_squared=mu_squared, delta=deltas[ledger.adjacency], deltas=tuple(deltas.items()),
             stddev=stddev,
         )  # fmt: skip
-        codes = np.concatenate(self._dataset.total(AllCodes(len(self.domain))))
+        none = np.empty((0, len(self.domain)), dtype=np.uint8)
+        codes = np.concatenate([none, *(block.T for block in self._dataset.blocks())])
         try:
             # The steps that were charged are taken; the bar only looks on.
             steps = _untold(trainer.train(codes, self._books.words), what)

@@ -1,7 +1,6 @@
 """Private tables of integer codes."""
 
-import abc
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -14,7 +13,7 @@ BLOCK = 1 << 16
 """Records that are counted at a time: their cells fit the cache."""
 
 
-class Records(Opaque, abc.ABC):
+class Records(Opaque):
     """Private records of integer codes, which can be counted. ``boundary`` makes them.
 
     Their ``repr`` names the domain alone.
@@ -34,13 +33,16 @@ class Records(Opaque, abc.ABC):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.domain!r})"
 
-    @abc.abstractmethod
-    def total(self, tally: CodeTally) -> Tables:
-        """A tally over all records, in blocks of shape (attribute, record). Private."""
+    def blocks(self) -> Iterator[np.ndarray]:
+        """The codes of all records, of shape (attribute, record), if they are at hand. Private."""
+        raise NotImplementedError
 
-    def num_records(self) -> int:
-        """The number of records. Private under add/remove."""
-        return int(self.counts(()))
+    def total(self, tally: CodeTally) -> Tables:
+        """A tally over all records. Private."""
+        found = tally.zero()
+        for block in self.blocks():
+            tally.add(found, block)
+        return found
 
     def counts(self, clique: Clique) -> np.ndarray:
         """The int64 table of a clique: records per cell, one axis an attribute. Private."""
@@ -81,11 +83,9 @@ class Dataset(Records):
         # One row an attribute: every count reads whole columns. A later write changes no copy.
         self._codes = _clipped(codes.T, domain)
 
-    def total(self, tally: CodeTally) -> Tables:
-        found = tally.zero()
+    def blocks(self) -> Iterator[np.ndarray]:
         for start in range(0, self._codes.shape[1], BLOCK):
-            tally.add(found, self._codes[:, start : start + BLOCK])
-        return found
+            yield self._codes[:, start : start + BLOCK]
 
 
 def _clipped(columns: np.ndarray, domain: Domain) -> np.ndarray:

@@ -7,10 +7,9 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from numbers import Integral
 from typing import Any
 
-from sdv_privpgd.base.arguments import check_delta, check_epsilon
+from sdv_privpgd.base.arguments import check_delta, check_epsilon, check_fields, check_integer
 from sdv_privpgd.privacy.accounting import epsilon_of, mu_squared_of, mu_squared_of_range
 from sdv_privpgd.privacy.counting import Bound, Weights, units_of
 from sdv_privpgd.privacy.noise import WordSource
@@ -124,10 +123,7 @@ class PrivacyLedger:
     it; ``people`` is its column of keys then."""
 
     def __post_init__(self) -> None:
-        rows = self.rows_per_person
-        if isinstance(rows, bool) or not isinstance(rows, Integral) or rows < 1:
-            raise ValueError(f"rows_per_person must be a whole number, 1 or more, got {rows!r}.")
-        object.__setattr__(self, "rows_per_person", int(rows))  # NumPy's would wrap around
+        check_fields(self, check_integer, "rows_per_person")  # NumPy's would wrap around
 
     @classmethod
     def open(

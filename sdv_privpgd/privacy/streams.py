@@ -175,14 +175,14 @@ class StoredRecords(Records):
                 ) from None
             self._sizes.append(part.shape[1])
 
-    def total(self, tally: CodeTally) -> Tables:
-        found, kind, width = tally.zero(), np.dtype(code_type(self.domain)), len(self.domain)
-        with self._lock:
-            self._file.seek(0)
-            for size in self._sizes:
+    def blocks(self) -> Iterator[np.ndarray]:
+        kind, width, place = np.dtype(code_type(self.domain)), len(self.domain), 0
+        for size in self._sizes:
+            with self._lock:
+                self._file.seek(place)
                 held = self._file.read(size * width * kind.itemsize)
-                tally.add(found, np.frombuffer(held, kind).reshape(width, size))
-        return found
+            place += len(held)
+            yield np.frombuffer(held, kind).reshape(width, size)
 
 
 class MarginRecords(Records):

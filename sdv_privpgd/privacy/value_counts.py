@@ -20,10 +20,6 @@ class Counted(NamedTuple):
     numbers: np.ndarray
     """One int64 a value, and a last one for missing."""
 
-    def at(self, places: Iterable[int]) -> list[Value]:
-        """The values at some places."""
-        return self.values[list(places)].tolist()
-
     def pairs(self) -> list[tuple[Value | None, int]]:
         """Each value and its number, missing last."""
         return list(zip([*self.values.tolist(), None], self.numbers.tolist(), strict=True))

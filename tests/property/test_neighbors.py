@@ -222,7 +222,7 @@ def test_a_record_falls_into_exactly_one_cell_of_each_marginal(data):
     for degree in range(len(domain) + 1):
         for clique in domain.cliques(degree):
             counts = table.counts(clique)
-            assert counts.sum() == table.num_records()
+            assert counts.sum() == table.counts(())
             assert np.abs(counts - replaced.counts(clique)).sum() in (0, 2)
             gone = counts - removed.counts(clique)
             assert gone.min() >= 0
@@ -235,7 +235,7 @@ def test_values_of_the_statistic_lie_on_the_grid_and_add_up(data):
     statistic = data.draw(queries(domain))[-1]
     value = int(statistic.answer(table)[0]) - int(statistic.answer(removed)[0])
     assert 0 <= value <= SigmoidSumQuery.GRID
-    assert 0 <= statistic.answer(table)[0] <= SigmoidSumQuery.GRID * table.num_records()
+    assert 0 <= statistic.answer(table)[0] <= SigmoidSumQuery.GRID * table.counts(())
 
 
 @given(st.data())
@@ -244,7 +244,7 @@ def test_a_record_falls_into_exactly_one_cell_of_each_table_of_half_spaces(data)
     query = data.draw(cut_marginals(domain))
     found = query.answer(table)
     assert found.shape == query.shape(domain)
-    assert found.sum() == table.num_records()
+    assert found.sum() == table.counts(())
     assert np.abs(found - query.answer(replaced)).sum() in (0, 2)
     gone = found - query.answer(removed)
     assert (gone.min(), gone.sum()) == (0 if gone.size > 1 else 1, 1)

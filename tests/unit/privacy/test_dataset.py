@@ -22,7 +22,7 @@ def test_counts_are_those_of_a_brute_force_histogram(dataset, codes, domain, cli
         edges = [np.arange(size + 1) - 0.5 for size in shape]
         expected, _ = np.histogramdd(codes[:, axes], bins=edges)
         np.testing.assert_array_equal(counts, expected)
-    assert counts.sum() == len(codes) == dataset.num_records()
+    assert counts.sum() == len(codes) == dataset.counts(())
 
 
 def counted_one_by_one(codes, axes, shape):
@@ -54,7 +54,7 @@ def test_order_does_not_matter_and_nothing_and_single_values_are_counted(dataset
     np.testing.assert_array_equal(shuffled.counts(("c", "a")), dataset.counts(("c", "a")))
     empty = Dataset(domain, np.zeros((0, 3), dtype=np.int64))
     np.testing.assert_array_equal(empty.counts(("a", "b")), np.zeros((2, 3)))
-    assert empty.num_records() == 0
+    assert empty.counts(()) == 0
     domain = Domain(("a", "b"), (1, 3))
     table = Dataset(domain, np.array([[0, 2], [0, 2], [0, 0]]))
     np.testing.assert_array_equal(table.counts(("b", "a")), [[1], [0], [2]])

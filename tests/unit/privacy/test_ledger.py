@@ -143,7 +143,7 @@ def test_unlike_ledgers_do_not_compose(ledger, other):
 @pytest.mark.parametrize("rows", [0, -1, 1.5, True, "1"])
 def test_a_group_that_is_no_positive_whole_number_is_refused(rows):
     # 0 would make every sensitivity 0, and every answer exact.
-    said = f"^rows_per_person must be a whole number, 1 or more, got {rows!r}.$"
+    said = f"^rows_per_person must be an integer of at least 1, got {rows!r}.$"
     with pytest.raises(ValueError, match=said):
         PrivacyLedger.open(1.0, 1e-5, REPLACE, rows_per_person=rows)
 
