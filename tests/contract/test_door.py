@@ -127,6 +127,13 @@ def test_what_cannot_be_meant_is_refused_before_a_row_is_read(columns, settings,
         fit_table(visits(10), columns, 1.0, **settings)
 
 
+@pytest.mark.parametrize("name", ["epsilon", "delta", "people", "discovery_share"])
+def test_a_table_in_the_place_of_a_setting_is_not_shown(name):
+    settings = {"epsilon": 1.0, name: visits(10).assign(ward="CANARY")}
+    with pytest.raises(ValueError, match=rf"^{name} must .*, got DataFrame\.$"):
+        fit_table(visits(10), DECLARED, **settings)
+
+
 def test_a_table_without_rows_is_refused_where_their_number_is_public(monkeypatch):
     def fails(*args, **settings):
         raise AssertionError
