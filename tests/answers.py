@@ -94,10 +94,10 @@ class SpyDataset(Dataset):
 
     __slots__ = ("curator", "reads")
 
-    def total(self, tally):
+    def blocks(self):
         assert self.curator.ledger.charges, "the table was read before it was paid for"
         self.reads += 1
-        return super().total(tally)
+        return super().blocks()
 
 
 def squared_change(query, before, after):

@@ -32,7 +32,6 @@ from sdv_privpgd.privacy.queries import (
     Measurement,
     ModelErrorQuery,
     Query,
-    ValueCountsQuery,
     answers,
 )
 
@@ -193,12 +192,11 @@ class _Recorded(Curator):
         names: Sequence[str] | None = None,
     ) -> dict:
         asked = self._values.names if names is None else tuple(names)
-        queries = [ValueCountsQuery(name) for name in asked]
         question = asked, Fraction(mu_squared), Fraction(delta), what
-        squares = self._squares(queries[: self._values.most])
-        with self._event("discover", question, queries, squares, mu_squared) as event:
+        squares = [self.ledger.adjacency.cells] * len(asked[: self._values.most])
+        with self._event("discover", question, asked, squares, mu_squared) as event:
             found = super().discover(mu_squared, delta, what=what, names=names)
-            event.exact = [_by_value(query.answer(self._values).pairs()) for query in queries]
+            event.exact = [_by_value(self._values.counts(name).pairs()) for name in asked]
             ones = [found.get(name, []) for name in asked]
             event.given = [_by_value([(key, n * event.units) for key, n in own]) for own in ones]
         event.result = found

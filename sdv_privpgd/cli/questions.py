@@ -28,6 +28,7 @@ from sdv_privpgd.cli.reading import (
     Typed,
     kind_read,
     known_types_in,
+    meanings,
     read_table,
     reading,
     require_read,
@@ -57,7 +58,7 @@ from sdv_privpgd.inference.listed import Question
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.report.warnings import MANY, on_delta
-from sdv_privpgd.sources.texts import Signs, meanings, number_in, signs_of
+from sdv_privpgd.sources.texts import Signs, number_in, signs_of
 
 _ENDS = {"range_min", "range_max", "range_values", "groups", "prefix"}
 """Facts that say where the values of a column lie."""
@@ -507,7 +508,7 @@ def planned_ledger(arguments: Namespace) -> PrivacyLedger:
         ledger = PrivacyLedger.open(
             arguments.epsilon,
             usual_delta(arguments.adjacency) if delta is None else delta,
-            Adjacency.parse(arguments.adjacency),
+            Adjacency(arguments.adjacency),
             arguments.rows_per_person,
             people=arguments.person_column,
             weighed=arguments.weigh_people,

@@ -3,6 +3,8 @@
 Privacy: messages may name columns and say whether a file can be parsed, and no more.
 """
 
+import math
+import re
 from argparse import ArgumentTypeError, Namespace
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,19 +27,15 @@ from sdv_privpgd.sources.csv import CsvSource, TextFile, named, orders_in, parsi
 from sdv_privpgd.sources.files import open_files
 from sdv_privpgd.sources.frames import FrameSource
 from sdv_privpgd.sources.opening import retyped
-from sdv_privpgd.sources.source import Source
+from sdv_privpgd.sources.source import Source, SourceError
 from sdv_privpgd.sources.texts import (
     UNREAD,
     Signs,
-    are_numbers,
-    as_texts,
-    convert,
     converted,
-    meanings,
+    meaning,
     number_in,
-    numbers,
     signs_of,
-    written_with_zeros,
+    unread,
 )
 
 _MODULES = {"parquet": "pyarrow", "excel": "openpyxl"}
@@ -45,6 +43,7 @@ _WORDS = (
     "category, id, date:%d.%m.%Y, time:%H:%M, percent or percent:12 %, bool:J/N, number:1.234,5"
 )
 _FORMS = {"date": ("datetime_format", "datetime"), "number": ("number_format", "numerical")}
+_WITH_ZEROS = re.compile(r"0\d+\s*$")
 _OF_NUMBERS = {"decimal", "thousands"}
 _OF_TEXT = ("sep", "decimal", "thousands", "encoding", "na", "skip_rows", "skip_footer")
 
@@ -424,6 +423,62 @@ def _of_one_kind(column: pd.Series, signs: Signs) -> pd.Series:
 
 def _first_cells(cells: pd.DataFrame) -> list:
     return [None if pd.isna(cell) else cell for cell in cells.iloc[0]]
+
+
+# Columns
+
+
+def convert(column: pd.Series, dtype: Any) -> pd.Series:
+    """The column in the dtype that the user names. Raises ``SourceError``, without a cell."""
+    is_object = column.dtype == object
+    found = converted(column.mask(column == UNREAD) if is_object else column, dtype)
+    if str(found.dtype) != str(dtype) and (dtype.kind != "M" or not is_object):
+        raise SourceError(
+            f"Column {column.name!r} cannot be read with CsvFiles(dtypes={{{column.name!r}: "
+            f"'{dtype}'}}): not all of its cells can be such. Correct the file, or choose "
+            "another dtype."
+        ) from None
+    return found
+
+
+def numbers(column: pd.Series, signs: Signs) -> pd.Series:
+    """A column of numbers, whatever dtype the parser gave it.
+
+    The parser gives a dtype of numbers only if all cells are numbers. So each cell is decided here
+    by itself.
+    """
+    if column.dtype.kind in "iuf":
+        return column
+    read = [number_in(cell, signs) for cell in column]
+    found = pd.Series(read, index=column.index, name=column.name, dtype=object)
+    return found.mask(unread(found, column), UNREAD)
+
+
+def meanings(column: pd.Series, facts: Mapping, signs: Signs) -> pd.Series:
+    """A column of text with the meanings of its texts, as objects. Other objects stay."""
+    means = meaning(facts, signs)
+    # Each text is read once: long columns have few different ones.
+    texts = {cell for cell in column if isinstance(cell, str)}
+    found = {text: means(text) for text in texts}
+    read = [found[cell] if isinstance(cell, str) else cell for cell in column]
+    return pd.Series(read, index=column.index, name=column.name, dtype=object)
+
+
+def written_with_zeros(column: pd.Series) -> bool:
+    """Whether some text of a column begins with a zero that a number would lose."""
+    return any(_WITH_ZEROS.match(cell) is not None for cell in column if isinstance(cell, str))
+
+
+def are_numbers(column: pd.Series, signs: Signs) -> bool:
+    """Whether all texts of a column, which may lack some, are numbers."""
+    cells = column.dropna()
+    return len(cells) > 0 and all(number_in(cell, signs) is not None for cell in cells)
+
+
+def as_texts(column: pd.Series) -> pd.Series:
+    """A column of a workbook, whose cells have types of their own, with numbers as text."""
+    is_plain = lambda cell: isinstance(cell, int | float) and not math.isnan(cell)
+    return column.map(lambda cell: str(cell) if is_plain(cell) else cell).astype(object)
 
 
 # Parquet

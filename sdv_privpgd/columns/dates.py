@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from sdv_privpgd.columns.scalars import cells, distinct, filled, plain, whole
-from sdv_privpgd.columns.units import digits_of, has_zone, years_of, zone_of
+from sdv_privpgd.columns.units import COARSE, digits_of, has_zone, years_of, zone_of
 
 _DAY_OF = 86_400 * 10**9
 
@@ -107,16 +107,20 @@ def on_the_clock(moments: np.ndarray, zone: Any) -> np.ndarray:
 
 
 def precisions(series: pd.Series, datetime_format: str | None = None) -> np.ndarray:
-    """The precision of each date, int64: 0 for days, then minutes, seconds and finer; 4 is missing.
+    """The place in ``COARSE`` of the first unit that each date is whole in, int64.
 
-    The dates are read as ``instants`` reads them. Where the dtype has a time zone, its clock says
-    whether a date has a time of the day.
+    It is one after the last for dates that are whole in none, and two for missing ones; what lies
+    beyond the calendar is whole in all. The dates are read as ``instants`` reads them. Where the
+    dtype has a time zone, its clock says whether a date has a time of the day.
     """
     moments, missing = instants(series, datetime_format)
+    inside = np.clip(moments, *BEYOND)
     if (zone := zone_of(series.dtype)) is not None:
-        moments = on_the_clock(np.clip(moments, *BEYOND), zone)
-    places = [moments % step == 0 for step in (_DAY_OF, MINUTE, 10**9)]
-    return np.select([missing, *places], [4, 0, 1, 2], 3)
+        moments = on_the_clock(inside, zone)
+    exact, rest = moments.astype("M8[ns]"), len(COARSE)
+    whole = [exact == exact.astype(f"M8[{unit}]") for unit in COARSE]
+    whole[0] |= np.isin(inside, BEYOND)
+    return np.select([missing, *whole], [rest + 1, *range(rest)], rest)
 
 
 def _timestamps(ticks: np.ndarray, unit: str, utc: bool, far: bool) -> pd.DatetimeIndex:

@@ -5,6 +5,7 @@ What is decoded is a model's, and what is checked or rewritten is what a user as
 
 import abc
 from contextlib import suppress
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from sdv_privpgd.columns.dtypes import (
     zone_in,
 )
 from sdv_privpgd.columns.encoders import indices_in, read
+from sdv_privpgd.columns.number_formats import NumberFormat
 from sdv_privpgd.columns.scalars import quiet, real_numbers
 from sdv_privpgd.columns.units import digits_of, zone_of
 
@@ -122,7 +124,7 @@ class _NumberDecoder(ColumnDecoder):
         written, dtype = self.column.number_format, self._wanted_dtype()
         if written is None or getattr(dtype, "kind", "O") in "biuf" or is_decimal(dtype):
             return numbers
-        return pd.Series([written.write(each) for each in numbers.tolist()], dtype=object)
+        return pd.Series([written_as(written, each) for each in numbers.tolist()], dtype=object)
 
 
 class RealDecoder(_NumberDecoder):
@@ -225,6 +227,17 @@ def decoder_for(column: Column) -> ColumnDecoder:
     if isinstance(column.cells, Categories):
         return CategoryDecoder(column)
     return DecimalDecoder(column) if isinstance(column.cells, Ticks) else RealDecoder(column)
+
+
+def written_as(form: NumberFormat, number: float) -> str:
+    """A number in a format, rounded to its decimal places."""
+    digits = f"{Decimal(str(number)).copy_abs():,.{form.places}f}"
+    marks = str.maketrans({",": form.parts["group"], ".": form.parts["point"]})
+    before, after = form.around
+    if number < 0 and digits.strip("0,."):
+        shown = form.parts["before"], form.parts["after"]
+        before, after = (f"-{before}", after) if shown == form.around else shown
+    return before + digits.translate(marks) + after
 
 
 def in_zone(dates: pd.Series, zone: Any) -> pd.Series:

@@ -28,25 +28,15 @@ def encode(column: Column, series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
 
 def read(column: Column, series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
     """The values of a private column's cells, for ``column.locate``, and which are missing."""
+    series, cells = dense(series), column.cells
     with quiet():
-        if isinstance(series.dtype, pd.CategoricalDtype):
-            # Code -1 is missing, and -1 indexes the last entry, which is ``None``.
-            kept = pd.Series(series.cat.categories).astype(object)
-            values, missing = _read(column, pd.concat([kept, pd.Series([None], dtype=object)]))
-            entries = series.cat.codes.to_numpy()
-            return values[entries], missing[entries]
-        return _read(column, dense(series))
-
-
-def _read(column: Column, series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
-    cells = column.cells
-    if column.sdtype == "datetime":
-        return _ticks_of_dates(column, series)
-    if isinstance(cells, Categories):
-        return indices_in(column, series, len(cells) - 1 if cells.has_other else -1)
-    if isinstance(cells, Ticks):
-        return _ticks_of_numbers(column, cells, series)
-    return real_numbers(series, column.number_format)
+        if column.sdtype == "datetime":
+            return _ticks_of_dates(column, series)
+        if isinstance(cells, Categories):
+            return indices_in(column, series, len(cells) - 1 if cells.has_other else -1)
+        if isinstance(cells, Ticks):
+            return _ticks_of_numbers(column, cells, series)
+        return real_numbers(series, column.number_format)
 
 
 def _ticks_of_numbers(

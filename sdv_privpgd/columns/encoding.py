@@ -22,8 +22,7 @@ def encode_table(
     """The codes of a private table, shape (record, attribute), in the schema's order.
 
     A difference is computed from a row's own two cells; no other row has a part in it. The codes
-    lie attribute by attribute in one immutable array of the smallest type, which ``Dataset`` takes
-    over without a copy.
+    lie attribute by attribute in one array of the smallest type.
     """
     domain = schema.domain()
     num_records = len(columns[schema.read[0]]) if domain.attributes else 0
@@ -36,7 +35,6 @@ def encode_table(
     for own, difference in zip(codes[len(schema.columns) :], schema.differences, strict=True):
         for part in parts:
             own[part] = _between(difference, columns, part)
-    codes.setflags(write=False)
     return codes.T
 
 

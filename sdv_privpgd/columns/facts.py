@@ -11,9 +11,18 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, ClassVar, TypeVar
 
+import numpy as np
+
 from sdv_privpgd.columns.number_formats import NumberFormat
 from sdv_privpgd.columns.scalars import Number
-from sdv_privpgd.columns.units import UNITS, has_days, has_zone, unit_of_bounds, unit_of_format
+from sdv_privpgd.columns.units import (
+    COARSE,
+    UNITS,
+    has_days,
+    has_zone,
+    unit_of_bounds,
+    unit_of_format,
+)
 
 Kind = TypeVar("Kind", bound="_Facts")
 
@@ -168,9 +177,9 @@ class DateFacts(_RangedFacts):
             return []
         unit = "ns" if written is None and self.lacks_domain else self.unit
         are_days = written is None or has_days(written)
-        steps = {"D": 86_400 * 10**9, "m": 60 * 10**9} if are_days else {"m": 60 * 10**9}
+        units, first = COARSE[0 if are_days else 3 : -1], np.datetime64(low, "ns")
         finer = UNITS[UNITS.index(unit) + 1 :]
-        return [each for each, step in steps.items() if each in finer and low % step == 0]
+        return [each for each in units if each in finer and first == first.astype(f"M8[{each}]")]
 
     @property
     def utc(self) -> bool:

@@ -9,9 +9,10 @@ converted.
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from sdv_privpgd.columns.dates import BEYOND
+from sdv_privpgd.columns.dates import BEYOND, to_ticks
 from sdv_privpgd.columns.dtypes import is_wide
 from sdv_privpgd.columns.facts import CategoryFacts, ColumnFacts, DateFacts, NumberFacts, TruthFacts
 from sdv_privpgd.columns.scalars import LARGEST_WHOLE
@@ -87,9 +88,10 @@ def _reaches(
     """Whether a range has such an end, at which a row was found if rows were looked for."""
     if not isinstance(facts, kind) or facts.lacks_domain:
         return False
-    low, high = facts.ends
-    rows = facts.frequencies or (1.0,)
-    return (low <= ends[0] and rows[0] >= 1) or (high >= ends[1] and rows[-1] >= 1)
+    (low, high), (first, last), rows = facts.ends, ends, facts.frequencies or (1.0,)
+    if isinstance(facts, DateFacts):  # the last year begins before the last day
+        low, high, first, last = to_ticks(np.array([low, high, first, last]), facts.unit)
+    return bool(low <= first and rows[0] >= 1) or bool(high >= last and rows[-1] >= 1)
 
 
 def _mismatch(name: str, dtype: Any, facts: ColumnFacts) -> str | None:

@@ -2,7 +2,6 @@
 
 import re
 from dataclasses import dataclass
-from decimal import Decimal
 
 from sdv_privpgd.base import cached_property
 from sdv_privpgd.base.domain import FieldsAlone
@@ -32,12 +31,12 @@ class NumberFormat(FieldsAlone):
     example: str
 
     def __post_init__(self) -> None:
-        _ = self._parts
+        _ = self.parts
 
     @property
     def places(self) -> int:
         """The number of decimal places that are written."""
-        return len(self._parts["ends"])
+        return len(self.parts["ends"])
 
     def plain(self, text: str) -> str:
         """A number as Python writes it. Any other text gives a text that is no number."""
@@ -45,38 +44,29 @@ class NumberFormat(FieldsAlone):
         if found is None:
             return ""
         one, two, whole, decimals, three, four = found.groups("")
-        number = whole.replace(self._parts["group"].translate(_ALIKE), "")
+        number = whole.replace(self.parts["group"].translate(_ALIKE), "")
         return f"{_SIGNS.get(one + two + three + four, 'no ')}{number}.{decimals}".removesuffix(".")
 
-    def write(self, number: float) -> str:
-        """A number in the format, rounded to its decimal places."""
-        digits = f"{Decimal(str(number)).copy_abs():,.{self.places}f}"
-        marks = str.maketrans({",": self._parts["group"], ".": self._parts["point"]})
-        before, after = self._around
-        if number < 0 and digits.strip("0,."):
-            shown = self._parts["before"], self._parts["after"]
-            before, after = (f"-{before}", after) if shown == self._around else shown
-        return before + digits.translate(marks) + after
-
     @cached_property
-    def _parts(self) -> dict[str, str]:
+    def parts(self) -> dict[str, str]:
+        """What stands before, between and after the digits, as in the example."""
         found = _EXAMPLE.fullmatch(self.example) or _PERCENT.fullmatch(self.example)
         if found is None or found.groupdict().get("group", "") == found["point"]:
             raise ValueError
         return {"group": "", **found.groupdict("")}
 
     @cached_property
-    def _around(self) -> tuple[str, str]:
+    def around(self) -> tuple[str, str]:
         """What stands before and after the digits of a number that is not negative."""
-        before, after = self._parts["before"], self._parts["after"]
+        before, after = self.parts["before"], self.parts["after"]
         return re.sub("[-\u2212(]", "", before), re.sub("^[-\u2212]|[)]", "", after)
 
     @cached_property
     def _pattern(self) -> re.Pattern:
-        before, after = (re.escape(each.translate(_ALIKE).strip()) for each in self._around)
-        group = re.escape(self._parts["group"].translate(_ALIKE))
+        before, after = (re.escape(each.translate(_ALIKE).strip()) for each in self.around)
+        group = re.escape(self.parts["group"].translate(_ALIKE))
         whole = f"[0-9]{{1,3}}(?:{group}[0-9]{{3}})+|[0-9]+" if group else "[0-9]+"
-        point = re.escape(self._parts["point"] or (",", ".")[group != re.escape(".")])
+        point = re.escape(self.parts["point"] or (",", ".")[group != re.escape(".")])
         return re.compile(
             f"([-+(]?) ?(?:{before})? ?([-+(]?) ?({whole}|)(?:{point}([0-9]*))?"
             f"([-)]?) ?(?:{after})? ?([-)]?)"

@@ -31,6 +31,7 @@ from sdv_privpgd.columns.scalars import (
     real_numbers,
     truths,
 )
+from sdv_privpgd.columns.units import COARSE
 from sdv_privpgd.columns.values import LOOKS, Value, kind_of
 
 MOST_PLACES = 6
@@ -67,7 +68,7 @@ class Reading:
         if "grid" in self.asks:
             found["grid"] = len(self.cells) + 1
         if "precision" in self.asks:
-            found["precision"] = 5 if self._are_dates else len(STEPS) + 2
+            found["precision"] = len(COARSE if self._are_dates else STEPS) + 2
         return found
 
     def codes(self, series: pd.Series) -> Iterator[np.ndarray]:

@@ -16,7 +16,15 @@ from sdv_privpgd.base import cached_property
 from sdv_privpgd.base.domain import FieldsAlone
 from sdv_privpgd.columns.dates import instants
 from sdv_privpgd.columns.facts import CategoryFacts, ColumnFacts, DateFacts, NumberFacts
-from sdv_privpgd.columns.scalars import LARGEST_WHOLE, category, distinct, number_in, plain, quiet
+from sdv_privpgd.columns.scalars import (
+    LARGEST_WHOLE,
+    canonical,
+    category,
+    dense,
+    distinct,
+    number_in,
+    quiet,
+)
 
 
 @dataclass(frozen=True)
@@ -42,15 +50,12 @@ class Recoding(FieldsAlone):
     def __call__(self, series: pd.Series) -> pd.Series:
         """A private column as it is to be read, with the same index."""
         with quiet():
-            if isinstance(series.dtype, pd.SparseDtype):
-                series = series.sparse.to_dense()
+            series = dense(series)
             if self.facts.missing_codes:
                 series = _without(series, self._are_missing(series))
             if isinstance(self.facts, CategoryFacts) and self.facts.is_grouped:
                 listed, places = distinct(series)
-                found = np.empty(len(listed), dtype=object)
-                for place, cell in enumerate(listed):
-                    found[place] = self._group(cell)
+                found = pd.Series([self._group(cell) for cell in listed], dtype=object).to_numpy()
                 series = pd.Series(found[places], series.index, object, series.name)
             return series
 
@@ -119,12 +124,8 @@ class Recoding(FieldsAlone):
 
 def code_of(cell: Any) -> str | None:
     """The text of a code; a whole number has that of its digits, because JSON has texts alone."""
-    value = plain(cell)
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    if isinstance(value, int) and not isinstance(value, bool) and abs(value) <= LARGEST_WHOLE:
-        return str(value)
-    if isinstance(value, float):
+    value = canonical(cell)
+    if type(value) is float or (type(value) is int and abs(value) <= LARGEST_WHOLE):
         return repr(value)
     return value if isinstance(value, str) else None
 

@@ -12,8 +12,7 @@ import contextlib
 import datetime
 import math
 import warnings
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from decimal import Context, Decimal
 from fractions import Fraction
 from typing import Any
@@ -36,8 +35,8 @@ LARGEST_WHOLE = 2**62
 _DIGITS = 34
 """Decimals of more digits before or after the point are read as the nearest float."""
 
-_TOLD_APART = {id(kind) for kind in (str, float, datetime.date, type(None), type(pd.NA))}
-_COMPARABLE = _TOLD_APART | {id(kind) for kind in (bytes, bool, int)}
+_NUMBERS = {id(kind) for kind in (bool, int, float)}
+_COMPARABLE = _NUMBERS | {id(kind) for kind in (str, bytes, datetime.date, type(None), type(pd.NA))}
 """Types by identity: comparing types would call the code of a type's own type."""
 
 _TIMES = datetime.time, datetime.datetime, pd.Timestamp
@@ -122,19 +121,17 @@ def _is_short(number: Decimal) -> bool:
     return isinstance(exponent, int) and exponent >= -_DIGITS and number.adjusted() < _DIGITS
 
 
-def key_counts(series: pd.Series) -> Iterator[tuple[Value | None, int]]:
-    """The canonical value of each cell and how many cells have it, perhaps in several parts."""
-    for cell, number in _counted(cells(series)):
-        yield canonical(cell), number
+def key_counts(
+    series: pd.Series, units: np.ndarray | None = None
+) -> Iterator[tuple[Value | None, int]]:
+    """The canonical value of each cell and how many cells have it, perhaps in several parts.
 
-
-def _counted(listed: list) -> Iterable[tuple[Any, int]]:
-    """Cells and their numbers. Cells are put together only if comparing them calls known code."""
-    if not set(map(id, map(type, listed))) <= _COMPARABLE:
-        return ((cell, 1) for cell in listed)
-    # Python finds 1, 1.0 and True equal, but they may be different keys.
-    typed = Counter(zip(map(type, listed), listed, strict=True))
-    return ((cell, number) for (_, cell), number in typed.items())
+    With ``units`` a cell counts as so many.
+    """
+    listed, places = distinct(series)
+    counts = np.bincount(np.arange(len(listed))[places], units, len(listed))
+    for at in np.flatnonzero(counts):
+        yield canonical(listed[at]), int(counts[at])
 
 
 def indices(
@@ -191,12 +188,11 @@ def whole_numbers(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The nearest whole numbers, int64, ties to even, clipped to ``LARGEST_WHOLE``."""
     kind = series.dtype.kind
-    if kind in "bi":
-        numbers = series.to_numpy(dtype=np.int64, na_value=False if kind == "b" else 0)
-        return np.clip(numbers, -LARGEST_WHOLE, LARGEST_WHOLE), series.isna().to_numpy()
-    if kind == "u":
-        numbers = series.to_numpy(dtype=np.uint64, na_value=0)
-        return np.minimum(numbers, LARGEST_WHOLE).astype(np.int64), series.isna().to_numpy()
+    if kind in "biu":
+        dtype = np.uint64 if kind == "u" else np.int64
+        numbers = series.to_numpy(dtype=dtype, na_value=False if kind == "b" else 0)
+        numbers = np.minimum(numbers, LARGEST_WHOLE).astype(np.int64)
+        return np.maximum(numbers, -LARGEST_WHOLE), series.isna().to_numpy()
     if kind == "f":
         numbers, missing = real_numbers(series)
         return np.clip(np.rint(numbers), -LARGEST_WHOLE, LARGEST_WHOLE).astype(np.int64), missing
@@ -263,11 +259,14 @@ def distinct(series: pd.Series) -> tuple[list, np.ndarray | slice]:
     What is there often is read once: Python's objects take long. Objects are put together only if
     all are of kinds whose values differ from those of any other, and whose code is known.
     """
+    if isinstance(series.dtype, pd.CategoricalDtype):
+        return [*cells(pd.Series(series.cat.categories)), None], series.cat.codes.to_numpy()
     if series.dtype.kind in "biuf":
         places, found = pd.factorize(series)
         return [*cells(pd.Series(found)), None], places  # -1, the last one, is missing
     listed = cells(series)
-    if not set(map(id, map(type, listed))) <= _TOLD_APART:
+    kinds = set(map(id, map(type, listed)))
+    if not kinds <= _COMPARABLE or len(kinds & _NUMBERS) > 1:  # 1, 1.0 and True are equal
         return listed, slice(None)
     objects = np.empty(len(listed), dtype=object)
     objects[:] = listed

@@ -19,6 +19,9 @@ _WRITTEN = {
 UNITS = ("ns", *_WRITTEN)
 """All units of time that columns have, the finest first."""
 
+COARSE = ("Y", "M", "D", "h", "m", "s")
+"""Units of which all dates of a column may be found to be whole, the coarsest first."""
+
 IN_A_SECOND = {"us": 10**6, "ns": 10**9}
 """Ticks of a second, of units that are finer."""
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from sdv_privpgd.base.arguments import shown
 from sdv_privpgd.columns.dates import write_dates
 from sdv_privpgd.columns.facts import ColumnFacts, DateFacts, NumberFacts, TruthFacts
 
@@ -132,7 +133,7 @@ def _unmapped(public_domain: object) -> Iterator[str]:
     if not isinstance(public_domain, Mapping):
         yield (
             "public_domain must map columns to facts, as in {'age': {'range_min': 0, 'range_max': "
-            f"120}}}}, got {public_domain!r}."
+            f"120}}}}, got {shown(public_domain)}."
         )
         return
     for name, facts in public_domain.items():
@@ -140,7 +141,7 @@ def _unmapped(public_domain: object) -> Iterator[str]:
             yield (
                 f"public_domain[{name!r}] must map words to values, as in {{'range_min': 0, "
                 "'range_max': 120} for numbers and dates or {'range_values': ['A', 'B']} for "
-                f"categories, got {facts!r}."
+                f"categories, got {shown(facts)}."
             )
 
 

@@ -23,7 +23,7 @@ from sdv_privpgd.columns.encoding import encode_table
 from sdv_privpgd.columns.facts import CategoryFacts, ColumnFacts, DateFacts, NumberFacts, single
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.constraints.repair import ConstraintError, Predicate
-from sdv_privpgd.constraints.rules import Combinations, OneHot, Order, Rule
+from sdv_privpgd.constraints.rules import Combinations, OneHot, Order, Rule, possible_of
 
 _LABELS = ("categorical", "ordinal", "boolean")
 
@@ -368,7 +368,7 @@ class Constraints:
                 for name, end in ((high, "high"), (low, "low")):
                     order = each.order(columns[low], columns[high])
                     is_free = name in undeclared and getattr(undeclared[name], end) is None
-                    if is_free and not order.possible()[order.names].any():
+                    if is_free and not order.has_room:
                         columns[name] = order.widened(name)
         return Schema(tuple(columns.values()))
 
@@ -389,14 +389,23 @@ class Constraints:
         numbers.
         """
         known = declared.named
-        for each in self.declared:
-            _ = _rules(each, declared)
-        for each in self._in_order:
-            for low, high in combinations(each.columns, 2):
-                lowest = known.get(low) or _only(low, undeclared[low], "low")
-                highest = known.get(high) or _only(high, undeclared[high], "high")
-                if lowest is not None and highest is not None:
-                    _require_some(each, [each.order(lowest, highest)], "bounds", [low, high])
+        rules = [rule for each in self.declared for rule in _rules(each, declared)]
+        possible = possible_of(rules, declared.domain())
+        if impossible := [clique for clique, cells in possible.items() if not cells.any()]:
+            raise ConstraintError(
+                f"Constraints of {list(impossible[0])!r} contradict each other: no row meets all."
+            )
+        for (low, high), is_strict in _closed(self.pairs()).items():
+            if low == high and is_strict:
+                raise ConstraintError(
+                    f"Constraints contradict each other: in their order {low!r} is below itself."
+                )
+            lowest = known.get(low) or _only(low, undeclared[low], "low")
+            highest = known.get(high) or _only(high, undeclared[high], "high")
+            if lowest and highest and not Order(lowest, highest, is_strict).has_room:
+                raise ConstraintError(
+                    f"The order of {[low, high]!r} cannot be met by the declared bounds."
+                )
         boxes = Constraints(tuple(each for each in self.declared if not each.columns))
         refusals = [
             boxes.limits(Schema((*declared.columns, *_made_up(known, undeclared, values)))).refusals
@@ -404,6 +413,20 @@ class Constraints:
         ]
         if all(refusals):
             raise ConstraintError(refusals[0][0])
+
+    def doubts(self, schema: Schema) -> list[str]:
+        """Returns a sentence on black boxes, if no row that is made up of a schema meets them."""
+        boxes = [each for each in self.declared if isinstance(each, Decides) and not each.columns]
+        if not boxes or not schema.columns:
+            return []
+        rows = _rows_made_up(schema)
+        if np.all([box(rows) for box in boxes], axis=0).any():
+            return []
+        return [
+            f"None of a thousand rows that were made up meets {[box.name for box in boxes]!r}. If "
+            "no row of the model does, all is spent for nothing: no rows can be sampled. Leave out "
+            "columns that follow from others, and compute them from the synthetic rows."
+        ]
 
     @property
     def _in_order(self) -> list[InOrder]:
@@ -426,15 +449,25 @@ def _rules(constraint: Constraint, schema: Schema) -> Sequence[Rule]:
     if not columns.keys() >= set(constraint.columns):
         return ()
     rules = constraint.rules(columns)
-    _require_some(constraint, rules, "values", list(constraint.columns))
+    for rule in rules:
+        cells = rule.possible().values()
+        if not (rule.has_room if isinstance(rule, Order) else all(each.any() for each in cells)):
+            names = list(constraint.columns)
+            raise ConstraintError(
+                f"{constraint!r} cannot be met by the declared values of {names!r}."
+            )
     return rules
 
 
-def _require_some(
-    constraint: Constraint, rules: Sequence[Rule], what: str, names: list[str]
-) -> None:
-    if not all(cells.any() for rule in rules for cells in rule.possible().values()):
-        raise ConstraintError(f"{constraint!r} cannot be met by the declared {what} of {names!r}.")
+def _closed(pairs: Sequence[OrderedPair]) -> dict[tuple[str, str], bool]:
+    """Returns all columns that are in order by some pairs one after the other, and if strictly."""
+    found = {(each.low, each.high): each.strict for each in sorted(pairs, key=lambda p: p.strict)}
+    for by in sorted({each.low for each in pairs}):
+        for (low, middle), one in list(found.items()):
+            for (again, high), other in list(found.items()):
+                if middle == again == by:
+                    found[low, high] = found.get((low, high), False) or one or other
+    return found
 
 
 def _checks(constraint: Constraint, schema: Schema) -> list[Predicate]:
@@ -444,12 +477,7 @@ def _checks(constraint: Constraint, schema: Schema) -> list[Predicate]:
     """
     if not (isinstance(constraint, Decides) and constraint.decides(schema)):
         return []
-    tried = {
-        column.name: decoder_for(column).decode(
-            np.array([0, column.num_values - 1]), np.full(2, 0.5)
-        )
-        for column in schema.columns
-    }
+    tried = _rows_made_up(schema)
     try:
         _ = constraint(tried) if tried else None
     except Exception as error:
@@ -459,6 +487,17 @@ def _checks(constraint: Constraint, schema: Schema) -> list[Predicate]:
             f"private table. It raised {type(error).__name__}: {error}."
         ) from error
     return [constraint]
+
+
+def _rows_made_up(schema: Schema) -> dict[str, pd.Series]:
+    """Returns a thousand rows of a schema's values, each column by itself; the same every time."""
+    generator, rows = np.random.default_rng(0), 1_000
+    return {
+        column.name: decoder_for(column).decode(
+            generator.integers(0, column.num_values, rows), generator.random(rows)
+        )
+        for column in schema.columns
+    }
 
 
 def _only(name: str, facts: ColumnFacts, end: str) -> Column | None:

@@ -190,6 +190,12 @@ class Order:
             self.names: self.allows({self.low.name: low[:, None], self.high.name: high[None, :]})
         }
 
+    @property
+    def has_room(self) -> bool:
+        """Whether some values of the two columns are in order."""
+        (cells,) = self.possible().values()
+        return bool(cells[: self.low.num_values, : self.high.num_values].any())
+
     def values(
         self, column: Column, codes: np.ndarray, positions: np.ndarray | float
     ) -> np.ndarray:

@@ -209,9 +209,7 @@ class FirstLook:
         """That of categories for a part of their budget, if a row counts in so many columns."""
         ledger, own = self.ledger, self.cost_of("categories") * part
         stddev = stddev_for(square_of(ledger) * ledger.units**2 * columns, own)
-        whole = ledger.rows_counted * ledger.units
-        shape = columns, ledger.rows_per_person, ledger.adjacency, whole
-        return threshold_for(stddev, self.delta, *shape) / ledger.units
+        return threshold_for(stddev, self.delta, columns, ledger) / ledger.units
 
     @property
     def rows_precise(self) -> dict[str, int]:

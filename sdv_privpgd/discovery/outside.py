@@ -1,11 +1,11 @@
-"""Rows beyond declared ends of a range. Public.
+"""Rows beyond the ends of a range. Public.
 
-Beyond each declared end lies one cell more than the fine ones, which costs nothing: a row is in one
-cell either way. Short ranges, without fine cells, get a small question of their own.
+Beyond each end lies one cell more than the fine ones, which costs nothing: a row is in one cell
+either way. Short ranges, without fine cells, get a small question of their own.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -55,11 +55,13 @@ class Groups(NamedTuple):
 class Fenced:
     """A column on its fine grid, with a cell for all that lies beyond each ``declared`` end.
 
-    ``inner`` is the column without these cells. Missing has a code.
+    ``inner`` is the column without these cells. Missing has a code. Some of the ends were ``found``
+    by earlier looks: what lies beyond counts at them.
     """
 
     inner: Column
     declared: Mapping[str, Any] = field(default_factory=dict)
+    found: Collection[str] = ()
 
     @cached_property
     def column(self) -> Column:
@@ -107,7 +109,8 @@ class Fenced:
     def counted(self, answer: Measurement, clear: Mapping[str, float]) -> Measurement:
         """The counts of the inner cells. The rows that clearly lie beyond an end are in its."""
         counts = np.append(answer.answer[self._inside], answer.answer[-1])
-        for key, beyond in clear.items():
+        all_beyond = self.groups(answer).beyond
+        for key, beyond in {**{key: all_beyond[key] for key in self.found}, **clear}.items():
             counts[0 if key == "range_min" else -2] += round(beyond)
         return replace(answer, answer=counts)
 
@@ -116,13 +119,18 @@ class Fenced:
         return [
             self._sentence(key, _about(beyond, groups.stddev, total))
             for key, beyond in groups.clear.items()
-            if beyond > _MANY * total.value
+            if beyond > _MANY * total.value or key in self.found
         ]
 
     def _sentence(self, key: str, about: str) -> str:
         where, code = ("below", "-1") if key == "range_min" else ("above", "999")
         if self.inner.sdtype == "datetime":
             code = "the year 1900" if key == "range_min" else "the year 2099"
+        if key in self.found:
+            return (
+                f"{about} of the rows of {self.inner.name!r} lie {where} the range that was found, "
+                f"and were moved to its end, {self.declared[key]!r}: declare the range."
+            )
         return (
             f"{about} of the rows of {self.inner.name!r} lie {where} its "
             f"declared {key}={self.declared[key]!r} and were moved to it. If these are codes, such "
@@ -153,20 +161,33 @@ def fenced_whole(name: str, known: Any) -> Fenced:
     return fenced(name, replace(known, cuts=None, frequencies=None), known, 1)
 
 
-def fenced(name: str, found: ColumnFacts, known: ColumnFacts, num_bins: int = SINGLE) -> Fenced:
+def fenced(
+    name: str,
+    found: ColumnFacts,
+    known: ColumnFacts,
+    num_bins: int = SINGLE,
+    *,
+    at_last: bool = False,
+) -> Fenced:
     """A column in the cells that were found, with the ends that were declared and it still has.
 
-    It is without a format that cannot write all of its dates.
+    It is without a format that cannot write all of its dates. In the last look it has all ends.
     """
     is_ranged = isinstance(found, NumberFacts | DateFacts)
     found = replace(found, nullable=True, **({"num_bins": num_bins} if is_ranged else {}))
     inner = replace(column_of(name, found), merging=None)
     if isinstance(found, DateFacts) and not can_write(inner):
-        return fenced(name, replace(found, datetime_format=None, aware=found.utc), known, num_bins)
+        found = replace(found, datetime_format=None, aware=found.utc)
+        return fenced(name, found, known, num_bins, at_last=at_last)
     is_one = isinstance(inner.cells, Interval) and len(inner.cells.edges) == 1
     words = words_of(known) if is_ranged and not is_one else {}
     ends = {"range_min": "low", "range_max": "high"}
-    had = [
-        k for k, end in ends.items() if k in words and getattr(known, end) == getattr(found, end)
-    ]
-    return Fenced(inner=inner, declared={key: words[key] for key in had})
+    had = {
+        key: words[key]
+        for key, end in ends.items()
+        if key in words and getattr(known, end) == getattr(found, end)
+    }
+    if is_one or not (is_ranged and at_last):
+        return Fenced(inner=inner, declared=had)
+    both = {key: words_of(found)[key] for key in ends}
+    return Fenced(inner=inner, declared={**both, **had}, found=both.keys() - had.keys())

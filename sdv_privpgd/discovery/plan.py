@@ -126,7 +126,10 @@ def discover(
         name: _doubt(name, each.known) for name, each in seen.rough.items() if not each.is_clear
     }
     stddev = _noise(left / max(len(rough), 1), ledger)
-    fine = {name: fenced(name, each.cut(stddev), undeclared[name]) for name, each in rough.items()}
+    fine = {
+        name: fenced(name, each.cut(stddev), undeclared[name], at_last=True)
+        for name, each in rough.items()
+    }
     whole = {name: fenced_whole(name, each) for name, each in short.items()}
     # One number without a precision has no room beyond it.
     apart = {name: each for name, each in whole.items() if each.declared}

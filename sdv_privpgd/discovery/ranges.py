@@ -13,7 +13,7 @@ from sdv_privpgd.columns.bins import Categories, Interval, Ticks
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.cutting import USUAL_BINS, column_of
 from sdv_privpgd.columns.date_formats import survive_writing
-from sdv_privpgd.columns.dates import CLOCKS, LATEST, MINUTE, to_ticks
+from sdv_privpgd.columns.dates import BEYOND, CLOCKS, LATEST, MINUTE, to_ticks
 from sdv_privpgd.columns.facts import (
     ColumnFacts,
     DateFacts,
@@ -24,7 +24,7 @@ from sdv_privpgd.columns.facts import (
 )
 from sdv_privpgd.columns.readings import MOST_PLACES, STEPS, steps_of
 from sdv_privpgd.columns.scalars import LARGEST_WHOLE, Number
-from sdv_privpgd.columns.units import UNITS, has_zone, unit_of_format
+from sdv_privpgd.columns.units import COARSE, UNITS, has_zone, unit_of_format
 from sdv_privpgd.columns.values import USUAL_DATES, USUAL_NUMBERS
 from sdv_privpgd.discovery.density import (
     DAY,
@@ -291,14 +291,15 @@ def _counted_in(low: int, high: int, unit: str, datetime_format: str | None) -> 
     if datetime_format is not None:
         own = unit_of_format(datetime_format)
         low, high = _nanoseconds(to_ticks(np.array([low, high]), own), own)
-    elif high % DAY == 0:
+    elif high % DAY == 0 and UNITS.index(unit) < UNITS.index("D"):
         # Bounds that are both whole days would be those of a column of days.
         high += DAY - int(np.timedelta64(1, unit) / np.timedelta64(1, "ns"))
     return low, high
 
 
 def _nanoseconds(ticks: np.ndarray, unit: str) -> list[int]:
-    return to_ticks(ticks.astype(f"datetime64[{unit}]"), "ns").tolist()
+    moments = to_ticks(ticks.astype(f"datetime64[{unit}]"), "ns")
+    return np.maximum(moments, BEYOND[0]).tolist()  # the first year begins before
 
 
 def _rough_numbers(
@@ -414,7 +415,7 @@ def _rough_dates(
     A format that cannot write that range is given up, and with it all bounds.
     """
     known = replace(known, cuts=None, frequencies=None)
-    unit = "D" if precision is None else ("D", "m", "s", "ns")[_finest(precision)[0]]
+    unit = "D" if precision is None else (*COARSE, "ns")[_finest(precision)[0]]
     whole = [each for each in known.coarser if UNITS.index(each) <= UNITS.index(unit)]
     known = replace(known, whole=whole[0] if whole and precision is not None else None)
     if ends is None:
@@ -431,8 +432,9 @@ def _rough_dates(
 
 
 def _in_minutes(known: DateFacts) -> DateFacts:
-    """Times of the day in minutes, if the range has a whole one."""
-    first, last = (end // MINUTE * MINUTE for end in (known.ends[0] + MINUTE - 1, known.ends[1]))
+    """Times of the day in minutes, if the range has a whole one of what they are whole in."""
+    step = 60 * MINUTE if known.whole == "h" else MINUTE
+    first, last = (end // step * step for end in (known.ends[0] + step - 1, known.ends[1]))
     if first > last:
         return replace(known, whole=None)
     return replace(known, low=first, high=last, datetime_format=CLOCKS[1])

@@ -150,6 +150,12 @@ class Description(FieldsAlone):
         return [*on_wide(self.dtypes, self.facts), *on_ends(self.facts, self.facts)]
 
     @property
+    def on_constraints(self) -> list[str]:
+        """A sentence on constraints that hardly any row may meet, if all domains are declared."""
+        is_known = not without_domain(self.stated)
+        return self.constraints.doubts(self.declared_schema) if is_known else []
+
+    @property
     def modelled(self) -> list[str]:
         """The columns that are measured; the others are generated."""
         return list(self.facts)
@@ -330,11 +336,16 @@ class Description(FieldsAlone):
     def parts_looked_into(self) -> tuple[Fraction, Fraction]:
         """What parts of discovery's share go to all looks, and to categories beside that.
 
-        Looks have that of the columns, without truths, of which there is nothing to be found. Few
-        categories of many columns have more each, so that rarer ones are found: as much as the root
-        of their part is more than it.
+        Looks have that of the columns, without those of which another fit has found what there is,
+        and without truths, of which there is nothing to be found. Few categories of many columns
+        have more each, so that rarer ones are found: as much as the root of their part is more
+        than it.
         """
-        asked = sum(not isinstance(facts, TruthFacts) for facts in self.facts.values())
+        given = {*self.given} - self.undeclared.keys()
+        asked = sum(
+            not isinstance(facts, TruthFacts) and name not in given
+            for name, facts in self.facts.items()
+        )
         looked, own = (
             Fraction(len(names), max(asked, 1)) for names in (self.undeclared, self.uncategorized)
         )
@@ -354,6 +365,8 @@ class Description(FieldsAlone):
 
     def _used(self, name: str, found: ColumnFacts) -> ColumnFacts:
         stated = self.stated[name]
+        if name in self.orders and getattr(found, "whole", None) in ("Y", "M"):
+            return replace(found, whole="D")  # what lies between rows is counted in days
         if not (isinstance(found, NumberFacts) and isinstance(stated, NumberFacts)):
             return found
         if not self.enforce_rounding:

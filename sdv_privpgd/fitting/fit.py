@@ -122,6 +122,7 @@ class Fitted:
         description = self.description
         said = (
             *(f"Not enforced: {reason}" for reason in self.refusals),
+            *(said for name, said in self.doubts.items() if name not in description.facts),
             *description.on_dates,
             *description.on_prior,
             *on_ends(description.declared.stated, description.known),

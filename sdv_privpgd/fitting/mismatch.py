@@ -146,7 +146,13 @@ def ask_first(
         for name, each in seen.items()
         if (part := each.replaced) > 0
     }
-    return doubts, {name for name, each in seen.items() if each.many_outside}
+    doubts |= {
+        name: f"About {share(part)} of the weights in {name!r} lie outside weight_range and count "
+        "as its nearest end, so shares are not the population's: declare a wider one."
+        for name, each in seen.items()
+        if isinstance(each.facts, WeightFacts) and (part := each.outside(SOME))
+    }
+    return doubts, {name for name, each in seen.items() if each.outside(MANY)}
 
 
 def part_for_first(ledger: PrivacyLedger, names: Collection[str], num_rows: int | None) -> Fraction:
@@ -272,11 +278,10 @@ class _Seen(NamedTuple):
         is_sure = unread > max(math.sqrt(2) * self.error * SURE / _DEVIATIONS, SOME)
         return unread if is_sure and self.facts.nullable is False and not kept else 0.0
 
-    @property
-    def many_outside(self) -> bool:
-        """Whether many rows surely lie outside the range."""
+    def outside(self, least: float) -> float:
+        """The part of the rows outside the range, if it surely is more than the least; else 0."""
         part, error = float(self.parts[2:4].sum()), math.sqrt(2) * self.error * SURE / _DEVIATIONS
-        return part - error > MANY
+        return part if part - error > least else 0.0
 
     def _are_nearly_all(self, part: float, times: float = 1.0) -> bool:
         """Whether they may be nearly all rows, and surely are most of them."""

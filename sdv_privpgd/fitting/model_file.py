@@ -74,7 +74,7 @@ KEPT = {
     "privacy.ledger": "Charge PrivacyLedger",
     "privacy.queries": (
         "Adjacency CountQuery CutMarginalQuery DependenceQuery GroupedMarginalQuery MarginalQuery "
-        "Measurement ModelErrorQuery QuadrantQuery ValueCountsQuery"
+        "Measurement ModelErrorQuery QuadrantQuery"
     ),
     "releases.combining": "CombinedTable",
     "releases.measured": "Holder",

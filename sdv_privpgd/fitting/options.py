@@ -206,6 +206,7 @@ def notes_on(settings: Settings, description: Description, names: Collection[str
         *description.on_dates,
         *description.on_prior,
         *description.on_wide,
+        *description.on_constraints,
     )
     return list(dict.fromkeys(said))
 
@@ -525,10 +526,17 @@ class Asked:
                 f"{sorted(map(str, tables))!r}."
             )
         names = self.tree.tables
-        private = {name: opened(tables[name], self.alone(name), None) for name in names}
+        private = {name: self._opened(name, tables[name]) for name in names}
         read = {name: list(self.modelled(name)) for name in names}
         clocks = {name: self.clocks(name) for name in names}
         return PrivateTable.together(private, self.tree, read, self.siblings, self.most, clocks)
+
+    def _opened(self, name: str, table: Any) -> PrivateTable:
+        try:
+            return opened(table, self.alone(name), None)
+        except ValueError as error:
+            error.args = (f"{name}: {error}",)
+            raise
 
     @property
     def first_numbers(self) -> dict[str, int]:

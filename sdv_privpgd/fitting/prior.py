@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from sdv_privpgd.base.arguments import check_positive
+from sdv_privpgd.base.files import kind_of
 from sdv_privpgd.base.words import listed, share
 from sdv_privpgd.columns.facts import CategoryFacts, ColumnFacts, DateFacts, NumberFacts, TruthFacts
 from sdv_privpgd.columns.links import Tree
@@ -74,15 +75,15 @@ class Prior:
         if isinstance(rows, pd.DataFrame):
             return rows
         if isinstance(rows, str | Path):
-            read = {".parquet": pd.read_parquet, ".csv": _read_text}.get(Path(rows).suffix)
-            if read is None:
+            kind = kind_of(Path(rows))
+            if kind is None or kind.form == "excel":
                 raise ValueError(
                     f"A prior's file is a Parquet or CSV file, got {Path(rows).name!r}. Load a "
                     "model first: FittedTable.load(path)."
                 )
             if not Path(rows).exists():
                 raise ValueError(f"prior= names the file {str(rows)!r}, which is not there.")
-            return read(rows)
+            return pd.read_parquet(rows) if kind.form == "parquet" else _read_text(rows, kind.sep)
         if hasattr(rows, "sample") and hasattr(rows, "fitted"):
             return deepcopy(rows).sample(MOST_ROWS)  # its next rows stay the next ones
         for read in ("to_pandas", "toPandas", "df", "collect", "to_table"):
@@ -104,9 +105,10 @@ class Prior:
         return f"{text}{also} add up" if self.same_people else text
 
 
-def _read_text(path: str | Path) -> pd.DataFrame:
+def _read_text(path: str | Path, sep: str) -> pd.DataFrame:
     """The rows of a CSV file. In columns of text only a blank is missing: NA may be a category."""
-    read, written = pd.read_csv(path), pd.read_csv(path, dtype=str, keep_default_na=False)
+    read = pd.read_csv(path, sep=sep)
+    written = pd.read_csv(path, sep=sep, dtype=str, keep_default_na=False)
     texts = list(read.select_dtypes(["object", "string"]))
     return read.assign(
         **{name: written[name].where(written[name].str.strip() != "") for name in texts}

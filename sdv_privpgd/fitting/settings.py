@@ -14,6 +14,7 @@ from sdv_privpgd.base.arguments import (
     check_integer,
     check_names,
     check_share,
+    shown,
 )
 from sdv_privpgd.columns.keys import too_few
 from sdv_privpgd.columns.visits import Visits
@@ -217,7 +218,7 @@ class Settings:
         checked: Mapping[str, Any] = {
             "epsilon": check_epsilon(self.epsilon),
             "delta": check_delta(self.delta),
-            "adjacency": Adjacency.parse(self.adjacency),
+            "adjacency": Adjacency(self.adjacency),
             "people": check_people(self.people),
             "discovery_share": check_share("discovery_share", self.discovery_share),
             "seed": check_integer("seed", self.seed, least=0),
@@ -315,7 +316,7 @@ def usual_delta(adjacency: Adjacency | str) -> float:
 
     Raises ``ValueError`` where that number is private, for no delta can follow from it then.
     """
-    if Adjacency.parse(adjacency) is Adjacency.ADD_REMOVE:
+    if Adjacency(adjacency) is Adjacency.ADD_REMOVE:
         raise ValueError(
             "delta must be given under adjacency='add_remove': the number of rows is private, and "
             "no default can follow from it. Choose one far below 1 / (a number of rows that you "
@@ -356,6 +357,6 @@ def check_people(people: People | None) -> People:
     """The same people; ``None`` is one row of each. Raises ``ValueError`` for anything else."""
     if not isinstance(people, People | None):
         raise ValueError(
-            f"people must be a People, such as People('patient', max_rows=4), got {people!r}."
+            f"people must be a People, such as People('patient', max_rows=4), got {shown(people)}."
         )
     return People() if people is None else people

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from sdv_privpgd.base.arguments import shown
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.columns.bins import Categories, Interval, Ticks
 from sdv_privpgd.columns.column import Column
@@ -49,7 +50,7 @@ def parts_of(
     if not isinstance(conditions, Mapping):
         raise ValueError(
             "Conditions are a dictionary of columns, as in {'ward': 'B', 'age': Between(30, 40)}, "
-            f"got {conditions!r}."
+            f"got {shown(conditions)}."
         )
     return {
         str(name): part_of(column_named(columns, name), wish) for name, wish in conditions.items()

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from sdv_privpgd.base import cached_property
-from sdv_privpgd.base.arguments import check_choice
+from sdv_privpgd.base.arguments import check_choice, check_positive
 from sdv_privpgd.base.domain import Clique
 from sdv_privpgd.columns.bins import BELOW_ONE
 from sdv_privpgd.columns.column import Column
@@ -151,7 +151,7 @@ def asked_of(
             raise ValueError(f"answer({what!r}) needs {name}=.")
     if clipped and what not in _OF_VALUES:
         raise ValueError(f"answer({what!r}) takes no clipped=: it is for {', '.join(_OF_VALUES)}.")
-    if q is not None and not 0 < q < 1:
+    if q is not None and not 0 < check_positive("q", q) < 1:
         raise ValueError(f"q must be above 0 and below 1, such as 0.5, got {q!r}.")
     events, base = parts_of(columns, where), parts_of(columns, among)
     if what == "share" and not events:

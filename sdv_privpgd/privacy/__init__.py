@@ -9,28 +9,28 @@ An auditor reads these files, in this order, with their lines of code:
     ``privacy/accounting.py``       81  epsilon and delta as mu, and back
     ``privacy/noise.py``            45  rounded Gaussian noise
     ``privacy/selection.py``        31  the exponential mechanism
-    ``privacy/thresholding.py``     34  values that nobody declared
-    ``privacy/queries.py``         220  what can be asked, its sensitivity, and a noisy answer
-    ``privacy/counting.py``        136  what is counted over codes, in which units
-    ``privacy/dataset.py``          66  codes in memory
-    ``privacy/value_counts.py``     63  values, and their counting
-    ``privacy/ledger.py``          218  the books; more budget, and people of several tables
-    ``privacy/curator.py``         253  charging, counting and noise in one act
-    ``privacy/streams.py``         214  rows in a file or on a cluster, weights, first looks
-    ``privacy/boundary.py``        181  the table's way in
-    ``columns/encoders.py``         59  cells to codes
-    ``columns/encoding.py``         37  columns to codes
-    ``columns/readings.py``        137  cells of which little is known to codes
-    ``columns/recoding.py``        106  codes for missing, and groups of codes
+    ``privacy/thresholding.py``     22  values that nobody declared
+    ``privacy/queries.py``         203  what can be asked, its sensitivity, and a noisy answer
+    ``privacy/counting.py``        124  what is counted over codes, in which units
+    ``privacy/dataset.py``          53  codes in memory
+    ``privacy/value_counts.py``     56  values, and their counting
+    ``privacy/ledger.py``          195  the books; more budget, and people of several tables
+    ``privacy/curator.py``         245  charging, counting and noise in one act
+    ``privacy/streams.py``         194  rows in a file or on a cluster, weights, first looks
+    ``privacy/boundary.py``        179  the table's way in
+    ``columns/encoders.py``         52  cells to codes
+    ``columns/encoding.py``         36  columns to codes
+    ``columns/readings.py``        138  cells of which little is known to codes
+    ``columns/recoding.py``        107  codes for missing, and groups of codes
     ``columns/scalars.py``         197  numbers, truths and text of cells
-    ``columns/number_formats.py``   57  numbers as they are written
-    ``columns/dates.py``           150  dates of cells
+    ``columns/number_formats.py``   48  numbers as they are written
+    ``columns/dates.py``           153  dates of cells
     ``sources/source.py``           83  what rows come from
     ``sources/frames.py``           42  frames of pandas
     ``sources/people.py``          116  no more than so many rows of a person
 
-These are 2,526 lines of code. Who has rows in files, databases or clusters, or wants them in order,
-reads, of these 1,550 what the rows come through; they hand out cells, keep none but those of rows
+These are 2,400 lines of code. Who has rows in files, databases or clusters, or wants them in order,
+reads, of these 1,474 what the rows come through; they hand out cells, keep none but those of rows
 before, and count none but for the cluster:
 
     ``sources/opening.py``         142  the source of what a user has, as it is to be read
@@ -38,16 +38,16 @@ before, and count none but for the cluster:
     ``sources/files.py``            76  files of Parquet
     ``sources/arrow.py``           151  batches of Arrow, and tables of other libraries
     ``sources/csv.py``             321  files of text, their names, and dtypes that a user names
-    ``sources/texts.py``           147  what a text means
-    ``sources/spark.py``           269  tallies to the workers of a cluster
-    ``sources/families.py``        298  rows of tables that belong together
-    ``sources/visits.py``          105  at most so many rows of a person, in order
+    ``sources/texts.py``           115  what a text means
+    ``sources/spark.py``           267  tallies to the workers of a cluster
+    ``sources/families.py``        283  rows of tables that belong together
+    ``sources/visits.py``           78  at most so many rows of a person, in order
 
 What they call besides holds no record: ``domain`` and the cells of ``columns/`` are public facts.
 The first ten need numpy, scipy and mpmath alone. ``streams`` and ``boundary`` are the exceptions
 of the rule that the core is free of pandas: they call the encoders, who read pandas' columns, on
-columns that they do not look into. ``ledger_file`` reads ledgers, which are public. The command
-line reads workbooks into a frame itself (``cli/reading.py``). ``Curator.train`` hands codes to
-DP-SGD in ``methods/``, outside the core: its promise rests on opacus and torch, and is weaker than
-that of counts.
+columns that they do not look into. ``ledger_file`` reads ledgers and puts them in words: they are
+public. The command line reads workbooks into a frame itself (``cli/reading.py``).
+``Curator.train`` hands codes to DP-SGD in ``methods/``, outside the core: its promise rests on
+opacus and torch, and is weaker than that of counts.
 """

@@ -160,13 +160,11 @@ class PrivateTable(_Table):
             require_column(source, people.column, "weigh rows by")
         elif people is not None:
             source = of_people(source, *people, columns=columns)
-        dtypes = {name: source.dtypes[name] for name in columns}
         read = [name for name in columns if columns[name]["sdtype"] in MODELLED]
         read += [] if people is None else [people[0]]
-        errors = on_unread({name: source.dtypes[name] for name in read})
-        if errors:
+        if errors := on_unread({name: source.dtypes[name] for name in read}):
             return cls({}), errors
-        return cls(source, bound=people), mismatches(dtypes, facts)
+        return cls(source, bound=people), mismatches(source.dtypes, facts)
 
     @staticmethod
     @sealed
@@ -235,7 +233,7 @@ class PrivateTable(_Table):
         units = 1 if self._weighing is None else self._weighing.units
         domain = Domain(tuple(tally.sizes), tuple(tally.sizes.values()))
         records = MarginRecords(domain, seen.tables, units)
-        found = {name: own.counted() for name, own in (seen.values | seen.numbers).items()}
+        found = {name: own.counted() for name, own in seen.values.items()}
         values = ValueCounts(found, None if rarer is None else rarer.most)
         return Curator(records, books, values=values)
 

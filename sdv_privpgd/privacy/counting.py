@@ -5,6 +5,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import chain
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -85,8 +86,8 @@ class CodeTally(abc.ABC):
         """The tables of no records."""
 
     @abc.abstractmethod
-    def add(self, total: Tables, item: np.ndarray) -> None:
-        """Adds a block, which should fit the cache."""
+    def add(self, total: Tables, item: np.ndarray, units: np.ndarray | None = None) -> None:
+        """Adds a block, which should fit the cache: each record one time, or so many ``units``."""
 
     def merge(self, total: Tables, other: Tables) -> None:
         for here, there in zip(total, other, strict=True):
@@ -133,49 +134,24 @@ class TableCounts(CodeTally):
     def zero(self) -> Tables:
         return [np.zeros(math.prod(shape), dtype=np.int64) for shape in self.shapes]
 
-    def add(self, total: Tables, item: np.ndarray) -> None:
+    def add(self, total: Tables, item: np.ndarray, units: np.ndarray | None = None) -> None:
         if self._groups is not None:
             item = np.stack([groups[item[axis]] for groups, axis in self._groups])
-        cells = np.empty(item.shape[1], dtype=np.int64)
-        leading, begun = (), np.zeros_like(cells)
         known = {cut: self._places(cut, item) for cut in self._again}
         each = zip(self._axes, self.shapes, self._cuts, total, strict=True)
         for axes, shape, cuts, table in each:
-            if axes[:-1] != leading:
-                # Cliques of a workload come sorted: few differ in more than the last.
-                leading, begun = axes[:-1], np.zeros_like(cells)
-                for axis, size in zip(leading, shape, strict=False):
-                    begun *= size
-                    begun += item[axis]
-            np.multiply(begun, shape[len(axes) - 1] if axes else 1, out=cells)
-            if axes:
-                cells += item[axes[-1]]
-            for cut in cuts:
-                cells *= cut.size
-                cells += known[cut] if cut in known else self._places(cut, item)
-            table += np.bincount(cells, minlength=len(table))
+            intervals = (known[c] if c in known else self._places(c, item) for c in cuts)
+            cells = np.zeros(item.shape[1], dtype=np.int64)
+            for size, own in zip(shape, chain(item[list(axes)], intervals), strict=True):
+                cells *= size
+                cells += own
+            # Floats hold the units of a block exactly: they are fewer than 2^53.
+            table += np.bincount(cells, units, len(table)).astype(np.int64)
 
     def _places(self, cut: Cut, item: np.ndarray) -> np.ndarray:
         """The interval of each record: the number of steps below its sum."""
         parts, steps = self._of_cuts[cut]
         return np.searchsorted(steps, _summed(parts, item)).astype(np.min_scalar_type(len(steps)))
-
-
-class AllCodes(CodeTally):
-    """A copy of all codes, in blocks of shape (record, attribute): for ``Curator.train`` alone."""
-
-    def __init__(self, num_attributes: int) -> None:
-        """Takes the number of attributes."""
-        self._none = np.empty((0, num_attributes), dtype=np.uint8)
-
-    def zero(self) -> Tables:
-        return [self._none]
-
-    def add(self, total: Tables, item: np.ndarray) -> None:
-        total.append(item.T.copy())
-
-    def merge(self, total: Tables, other: Tables) -> None:
-        total += other
 
 
 class LookupSums(CodeTally):
@@ -204,14 +180,18 @@ class LookupSums(CodeTally):
         features = self._parts[0][1].shape[1] if self._parts else 1
         return [np.zeros((self._num_labels, len(self._values), features), dtype=np.int64)]
 
-    def add(self, total: Tables, item: np.ndarray) -> None:
+    def add(self, total: Tables, item: np.ndarray, units: np.ndarray | None = None) -> None:
         for start in range(0, item.shape[1], self._AT_ONCE):
-            part = item[:, start : start + self._AT_ONCE]
-            held = _summed(self._parts, part)
+            part = slice(start, start + self._AT_ONCE)
+            codes = item[:, part]
+            held = _summed(self._parts, codes)
             for code, own in enumerate(total[0]):
-                places = held if self._label is None else held[part[self._label] == code]
+                rows = slice(None) if self._label is None else codes[self._label] == code
                 for wave, values in zip(own, self._values, strict=True):
-                    wave += values.take(places, mode="clip").sum(axis=0, dtype=np.int64)
+                    found = values.take(held[rows], mode="clip")
+                    if units is not None:
+                        found = found * units[part, None][rows]
+                    wave += found.sum(axis=0, dtype=np.int64)
 
 
 def _summed(parts: Sequence[tuple[int, np.ndarray]], item: np.ndarray) -> np.ndarray:

@@ -12,7 +12,6 @@ from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.columns.values import Value
 from sdv_privpgd.privacy.accounting import delta_of_one, delta_of_rows, range_epsilon_of, stddev_for
-from sdv_privpgd.privacy.counting import AllCodes
 from sdv_privpgd.privacy.dataset import Records
 from sdv_privpgd.privacy.ledger import TRAINED, Books, Charge, PrivacyBudgetError, PrivacyLedger
 from sdv_privpgd.privacy.noise import MAX_STDDEV, SAMPLING_DELTA, WordSource, rounded_gaussian
@@ -21,7 +20,6 @@ from sdv_privpgd.privacy.queries import (
     Measurement,
     ModelErrorQuery,
     Query,
-    ValueCountsQuery,
     answers,
 )
 from sdv_privpgd.privacy.selection import exponential_choice
@@ -241,29 +239,26 @@ class Curator(Opaque):
         names, ledger = self._values.names if names is None else tuple(names), self.ledger
         if not names:
             return {}
-        queries, most = [ValueCountsQuery(name) for name in names], self._values.most
         mu_squared, units = Fraction(mu_squared), ledger.units
-        squares = ledger.squares(
-            lambda each: sum(query.l2_sensitivity_squared(each) for query in queries[:most])
-        )
+        most = len(names[: self._values.most])
+        # A row that comes or goes changes the count of one value of a column, one that moves two.
+        squares = ledger.squares(lambda each: most * each.cells)
         stddev = _usable_stddev(squares[ledger.adjacency], mu_squared, what)
-        whole = ledger.rows_counted * units
-        shape = len(queries[:most]), ledger.rows_per_person, ledger.adjacency, whole
-        threshold = threshold_for(stddev, delta, *shape)
+        threshold = threshold_for(stddev, delta, most, ledger)
         mechanism = "Gaussian, rounded, over a threshold"
-        own = SAMPLING_DELTA + thresholded_delta(stddev, threshold, *shape)
+        own = SAMPLING_DELTA + thresholded_delta(stddev, threshold, most, ledger)
         self._charge(
             squares, mechanism=mechanism, what=what, num_queries=len(names), num_values=0,
             mu_squared=mu_squared, delta=own, stddev=stddev, threshold=threshold,
         )  # fmt: skip
         found: dict[str, list[tuple[Value | None, int]]] = {}
-        for name, query in zip(names, queries, strict=True):
-            counted = query.answer(self._values)
+        for name in names:
+            counted = self._values.counts(name)
             noisy = _noisy(counted.numbers, stddev, self._books.words)
             many = np.flatnonzero(noisy[:-1] >= threshold).tolist()
             noisy = np.rint(noisy / units).astype(np.int64) if units > 1 else noisy
             found[name] = [
-                *zip(counted.at(many), noisy[many].tolist(), strict=True),
+                *zip(counted.values[many].tolist(), noisy[many].tolist(), strict=True),
                 (None, int(noisy[-1])),
             ]
         return found
@@ -350,7 +345,8 @@ class Curator(Opaque):
             mu_squared=mu_squared, delta=deltas[ledger.adjacency], deltas=tuple(deltas.items()),
             stddev=stddev,
         )  # fmt: skip
-        codes = np.concatenate(self._dataset.total(AllCodes(len(self.domain))))
+        none = np.empty((0, len(self.domain)), dtype=np.uint8)
+        codes = np.concatenate([none, *(block.T for block in self._dataset.blocks())])
         try:
             # The steps that were charged are taken; the bar only looks on.
             steps = _untold(trainer.train(codes, self._books.words), what)
@@ -368,8 +364,5 @@ def _untold(steps: Iterable[None], what: str) -> Iterator[None]:
     try:
         yield from steps
     except Exception:  # noqa: BLE001 - its words could quote a record
-        failed = True
-    else:
-        failed = False
-    if failed:
-        raise RuntimeError(f"Training {what} failed. Its budget is spent: report this, please.")
+        said = f"Training {what} failed. Its budget is spent: report this, please."
+        raise RuntimeError(said) from None

@@ -1,20 +1,19 @@
 """Private tables of integer codes."""
 
-import abc
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
 from sdv_privpgd.base.domain import Clique, Domain, Grouping, code_type
 from sdv_privpgd.base.half_spaces import Cut
-from sdv_privpgd.privacy.counting import TableCounts, Tables
-from sdv_privpgd.sources.source import Opaque, Tally
+from sdv_privpgd.privacy.counting import CodeTally, TableCounts, Tables
+from sdv_privpgd.sources.source import Opaque
 
 BLOCK = 1 << 16
 """Records that are counted at a time: their cells fit the cache."""
 
 
-class Records(Opaque, abc.ABC):
+class Records(Opaque):
     """Private records of integer codes, which can be counted. ``boundary`` makes them.
 
     Their ``repr`` names the domain alone.
@@ -34,13 +33,16 @@ class Records(Opaque, abc.ABC):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.domain!r})"
 
-    @abc.abstractmethod
-    def total(self, tally: Tally[np.ndarray, Tables]) -> Tables:
-        """A tally over all records, in blocks of shape (attribute, record). Private."""
+    def blocks(self) -> Iterator[np.ndarray]:
+        """The codes of all records, of shape (attribute, record), if they are at hand. Private."""
+        raise NotImplementedError
 
-    def num_records(self) -> int:
-        """The number of records. Private under add/remove."""
-        return int(self.counts(()))
+    def total(self, tally: CodeTally) -> Tables:
+        """A tally over all records. Private."""
+        found = tally.zero()
+        for block in self.blocks():
+            tally.add(found, block)
+        return found
 
     def counts(self, clique: Clique) -> np.ndarray:
         """The int64 table of a clique: records per cell, one axis an attribute. Private."""
@@ -73,36 +75,17 @@ class Dataset(Records):
         """Takes codes of shape (record, attribute).
 
         A code outside its attribute's domain goes to the nearest code inside: an error would
-        depend on the private values. Codes that nobody can change are taken over without a copy
-        if they have the domain's ``code_type`` and lie attribute by attribute in memory.
+        depend on the private values.
         """
         if codes.ndim != 2 or codes.shape[1] != len(domain):
             raise ValueError(f"Codes need one column for each of the {len(domain)} attributes.")
         super().__init__(domain)
-        # One row an attribute: every count reads whole columns.
-        columns = codes.T
-        self._codes = columns if _may_be_kept(columns, domain) else _clipped(columns, domain)
+        # One row an attribute: every count reads whole columns. A later write changes no copy.
+        self._codes = _clipped(codes.T, domain)
 
-    def total(self, tally: Tally[np.ndarray, Tables]) -> Tables:
-        found = tally.zero()
+    def blocks(self) -> Iterator[np.ndarray]:
         for start in range(0, self._codes.shape[1], BLOCK):
-            tally.add(found, self._codes[:, start : start + BLOCK])
-        return found
-
-
-def _may_be_kept(columns: np.ndarray, domain: Domain) -> bool:
-    """Whether codes of shape (attribute, record) are as ``Dataset`` keeps them, for good."""
-    holder = columns
-    while isinstance(holder, np.ndarray):
-        if holder.flags.writeable:
-            return False  # a later write through it would change the table
-        holder = holder.base
-    return (
-        holder is None
-        and columns.dtype == code_type(domain)
-        and columns.flags.c_contiguous
-        and all(row.max(initial=0) < size for row, size in zip(columns, domain.sizes, strict=True))
-    )
+            yield self._codes[:, start : start + BLOCK]
 
 
 def _clipped(columns: np.ndarray, domain: Domain) -> np.ndarray:

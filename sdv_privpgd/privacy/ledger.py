@@ -4,13 +4,12 @@ import json
 import math
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from numbers import Integral
 from typing import Any
 
-from sdv_privpgd.base.arguments import check_delta, check_epsilon
+from sdv_privpgd.base.arguments import check_delta, check_epsilon, check_fields, check_integer
 from sdv_privpgd.privacy.accounting import epsilon_of, mu_squared_of, mu_squared_of_range
 from sdv_privpgd.privacy.counting import Bound, Weights, units_of
 from sdv_privpgd.privacy.noise import WordSource
@@ -124,10 +123,7 @@ class PrivacyLedger:
     it; ``people`` is its column of keys then."""
 
     def __post_init__(self) -> None:
-        rows = self.rows_per_person
-        if isinstance(rows, bool) or not isinstance(rows, Integral) or rows < 1:
-            raise ValueError(f"rows_per_person must be a whole number, 1 or more, got {rows!r}.")
-        object.__setattr__(self, "rows_per_person", int(rows))  # NumPy's would wrap around
+        check_fields(self, check_integer, "rows_per_person")  # NumPy's would wrap around
 
     @classmethod
     def open(
@@ -200,19 +196,9 @@ class PrivacyLedger:
         >>> PrivacyLedger.open(1.0, 1e-5, Adjacency.ADD_REMOVE, 3, people="patient").unit
         "all rows of one person, of which 3 at most are used (told apart by 'patient')"
         """
-        if self.family:
-            root, *below = map(repr, self.family)
-            return f"one row of {root} with all rows of {', '.join(below)} that lead to it"
-        if self.people is not None:
-            together = ", together as one row" if self.weighed else ""
-            return (
-                f"all rows of one person, of which {self.rows_per_person} at most are used"
-                f"{together} (told apart by {self.people!r})"
-            )
-        if self.rows_are_people:
-            return "the row of one person"
-        rows = self.rows_per_person
-        return "one row" if rows == 1 else f"up to {rows} rows of one person"
+        from sdv_privpgd.privacy.ledger_file import unit_in_words
+
+        return unit_in_words(self)
 
     @property
     def says_whose(self) -> bool:
@@ -296,7 +282,7 @@ class PrivacyLedger:
         events' own deltas use up ``delta``.
         """
         delta = check_delta(self.delta if delta is None else delta)
-        adjacency = self.adjacency if adjacency is None else Adjacency.parse(adjacency)
+        adjacency = self.adjacency if adjacency is None else Adjacency(adjacency)
         left = Fraction(delta) - sum(charge.delta_under(adjacency) for charge in self.charges)
         if left <= 0:
             return math.inf
@@ -382,19 +368,3 @@ def raised(ledger: PrivacyLedger, epsilon: float) -> PrivacyLedger:
             f"The ledger's own deltas use up its delta={ledger.delta!r}: nothing can be added."
         )
     return replace(ledger, epsilon=total, budget=mu_squared_of(total, left))
-
-
-def epsilon_in_all(ledgers: Sequence[PrivacyLedger], delta: float | None = None) -> float:
-    """The epsilon spent on somebody who is in the tables of all these ledgers. Public.
-
-    It is at ``delta``, by default the largest of theirs. What a ledger's table says is changed by
-    its own people alone. So who is in one of them has that one's epsilon, and for who is in several
-    mu^2 adds up.
-    """
-    if not ledgers:
-        return 0.0
-    deltas = (charge.delta for ledger in ledgers for charge in ledger.charges)
-    largest = max(ledger.delta for ledger in ledgers) if delta is None else check_delta(delta)
-    left = Fraction(largest) - sum(deltas, Fraction(0))
-    spent = sum((ledger.mu_squared for ledger in ledgers), Fraction(0))
-    return epsilon_of(spent, float(left)) if left > 0 else math.inf

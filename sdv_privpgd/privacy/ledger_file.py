@@ -1,8 +1,8 @@
-"""Ledgers in files: what is read of the JSON text, and what is written ahead. Public."""
+"""Ledgers in files and words: what is read of the JSON text, and what is written ahead. Public."""
 
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, TypeVar, cast
 
@@ -40,7 +40,7 @@ def read_ledger(text: str) -> PrivacyLedger:
             "The ledger is not as it was written: its digest is missing or another. Take a copy "
             "that nobody has edited, written by this version."
         )
-    adjacency = Adjacency.parse(_entry(facts, "adjacency", str))
+    adjacency = Adjacency(_entry(facts, "adjacency", str))
     ledger = PrivacyLedger(
         adjacency=adjacency,
         rows_per_person=_entry(facts, "rows_per_person", int),
@@ -132,6 +132,39 @@ def planned(ledger: PrivacyLedger, what: str) -> PrivacyLedger:
         delta=max(ledger.reserved - used, Fraction(0)),
     )
     return ledger.record(charge)
+
+
+def unit_in_words(ledger: PrivacyLedger) -> str:
+    """What a ledger protects."""
+    if ledger.family:
+        root, *below = map(repr, ledger.family)
+        return f"one row of {root} with all rows of {', '.join(below)} that lead to it"
+    rows = ledger.rows_per_person
+    if ledger.people is not None:
+        together = ", together as one row" if ledger.weighed else ""
+        return (
+            f"all rows of one person, of which {rows} at most are used"
+            f"{together} (told apart by {ledger.people!r})"
+        )
+    if ledger.rows_are_people:
+        return "the row of one person"
+    return "one row" if rows == 1 else f"up to {rows} rows of one person"
+
+
+def epsilon_in_all(ledgers: Sequence[PrivacyLedger], delta: float | None = None) -> float:
+    """The epsilon spent on somebody who is in the tables of all these ledgers. Public.
+
+    It is at ``delta``, by default the largest of theirs. What a ledger's table says is changed by
+    its own people alone. So who is in one of them has that one's epsilon, and for who is in several
+    mu^2 adds up.
+    """
+    if not ledgers:
+        return 0.0
+    deltas = (charge.delta for ledger in ledgers for charge in ledger.charges)
+    largest = max(ledger.delta for ledger in ledgers) if delta is None else check_delta(delta)
+    left = Fraction(largest) - sum(deltas, Fraction(0))
+    spent = sum((ledger.mu_squared for ledger in ledgers), Fraction(0))
+    return epsilon_of(spent, float(left)) if left > 0 else math.inf
 
 
 def _charge(facts: Any, adjacency: Adjacency) -> Charge:

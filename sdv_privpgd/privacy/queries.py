@@ -4,7 +4,7 @@ import abc
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -12,7 +12,6 @@ from sdv_privpgd.base.domain import Clique, Domain, Grouping
 from sdv_privpgd.base.half_spaces import Cut
 from sdv_privpgd.privacy.counting import LookupSums
 from sdv_privpgd.privacy.dataset import Dataset, Records
-from sdv_privpgd.privacy.value_counts import Counted, ValueCounts
 
 
 class Adjacency(Enum):
@@ -29,13 +28,10 @@ class Adjacency(Enum):
         return 2 if self is Adjacency.REPLACE_ONE else 1
 
     @classmethod
-    def parse(cls, value: "Adjacency | str") -> "Adjacency":
-        """The adjacency of that name. Raises ``ValueError`` for any other."""
-        try:
-            return cls(value)
-        except ValueError:
-            names = " or ".join(repr(member.value) for member in cls)
-            raise ValueError(f"adjacency must be {names}, got {value!r}.") from None
+    def _missing_(cls, value: object) -> None:
+        """Raises ``ValueError`` for anything but a name of one."""
+        names = " or ".join(repr(member.value) for member in cls)
+        raise ValueError(f"adjacency must be {names}, got {value!r}.")
 
 
 @runtime_checkable
@@ -59,12 +55,13 @@ class Query(Protocol):
         ...
 
 
+@dataclass(frozen=True)
 class TableQuery:
     """The table of counts of a clique: of codes or their groups, and of intervals of cuts."""
 
     clique: Clique
-    grouping: Grouping | None = None
-    cuts: tuple[Cut, ...] = ()
+    grouping: ClassVar[Grouping | None] = None
+    cuts: ClassVar[tuple[Cut, ...]] = ()
 
     def describe(self) -> str:
         said = ["a threshold over " + ", ".join(each.name for each in c.lines) for c in self.cuts]
@@ -96,18 +93,14 @@ class TableQuery:
         return self.of_counts(table)
 
 
-@dataclass(frozen=True)
 class MarginalQuery(TableQuery):
     """The table of counts of a clique."""
-
-    clique: Clique
 
 
 @dataclass(frozen=True)
 class GroupedMarginalQuery(TableQuery):
     """The table of counts of a clique, over the groups of its codes."""
 
-    clique: Clique
     grouping: Grouping = field()  # pyright: ignore[reportIncompatibleVariableOverride]
 
 
@@ -119,8 +112,7 @@ class CutMarginalQuery(TableQuery):
     categories and cuts of one line each mixed marginals (Vietri et al. 2022, definitions 3 and 4).
     """
 
-    clique: Clique
-    cuts: tuple[Cut, ...] = field()
+    cuts: tuple[Cut, ...] = field()  # pyright: ignore[reportIncompatibleVariableOverride]
 
 
 @dataclass(frozen=True)
@@ -131,7 +123,6 @@ class QuadrantQuery(TableQuery):
     Blomqvist 1950: it tells of a correlation, and of nothing else.
     """
 
-    clique: Clique
     grouping: Grouping = field()  # pyright: ignore[reportIncompatibleVariableOverride]
 
     def describe(self) -> str:
@@ -152,15 +143,12 @@ class QuadrantQuery(TableQuery):
         return np.diff(np.diff(counts, axis=0))
 
 
-@dataclass(frozen=True)
 class DependenceQuery(TableQuery):
     """How far a pair is from independence: || n_ab - n_a n_b / n ||_1 in records, rounded down.
 
     Zhang et al. 2021 (PrivSyn) call it InDif; it is 2 n times the total variation distance of the
     pair from the product of its marginals (R-score; Cai et al. 2021, PrivMRF).
     """
-
-    clique: Clique
 
     def describe(self) -> str:
         return "dependence of " + " and ".join(self.clique)
@@ -280,26 +268,7 @@ class CountQuery:
         return (1,)
 
     def answer(self, dataset: Records) -> np.ndarray:
-        return np.array([dataset.num_records()], dtype=np.int64)
-
-
-@dataclass(frozen=True)
-class ValueCountsQuery:
-    """How many records have each value of a column whose values nobody declared.
-
-    Its answer has no shape that is known beforehand: only values above a threshold are released
-    (``privacy/thresholding.py``).
-    """
-
-    name: str
-
-    def l2_sensitivity_squared(self, adjacency: Adjacency) -> int:
-        """1 when a record is added or removed; 2 when it moves from one value to another."""
-        return adjacency.cells
-
-    def answer(self, values: ValueCounts) -> Counted:
-        """The values, sorted, and their exact counts. Private."""
-        return values.counts(self.name)
+        return dataset.counts(()).reshape(1)
 
 
 class Lookup(NamedTuple):

@@ -4,15 +4,13 @@ Rows may count as less than one: those of a person together as one, or each as i
 stay integers: a count of one is U units, and each of n rows of a person is the whole number of
 units in U / n. So all rows of a person are U units together, or less. A row with a weight w of its
 own, from 0 to an upper end u, is the whole number of units nearest to U w / u: U, or less. A tally
-is added up apart for the rows with each binary digit of their units, and the sum of these, each
-times what its digit is worth, is that of weighed rows.
+counts each row so many times.
 """
 
 import tempfile
 import threading
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,14 +22,22 @@ from sdv_privpgd.columns.readings import Rarer, Readable, Reading, attribute_of
 from sdv_privpgd.columns.scalars import key_counts, quiet
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.columns.values import Value
-from sdv_privpgd.privacy.counting import Bound, TableCounts, Tables, Weights, units_of, weights_of
+from sdv_privpgd.privacy.counting import (
+    Bound,
+    CodeTally,
+    TableCounts,
+    Tables,
+    Weights,
+    units_of,
+    weights_of,
+)
 from sdv_privpgd.privacy.dataset import BLOCK, Dataset, Records
 from sdv_privpgd.privacy.value_counts import KindCounts, NumberCounts
-from sdv_privpgd.sources.source import Cluster, Columns, MappedTally, SourceError, Tally, free_name
+from sdv_privpgd.sources.source import Cluster, Columns, MappedTally, SourceError, free_name
 
 
 class Weighing(NamedTuple):
-    """What each row counts as: whole units, of which each of its last codes has eight digits."""
+    """What each row counts as: whole units, of which each of its last codes has a byte."""
 
     name: str
     """Of the column that says it: of weights, or how many rows of a row's person are used."""
@@ -43,37 +49,20 @@ class Weighing(NamedTuple):
         return self.bound.units if isinstance(self.bound, Weights) else units_of(self.bound[1])
 
     @property
-    def worth(self) -> list[int]:
-        """The units of each digit."""
-        return [1 << digit for digit in range(self.units.bit_length())]
-
-    @property
     def sizes(self) -> tuple[int, ...]:
-        return (256,) * -(-len(self.worth) // 8)
+        return (256,) * -(-self.units.bit_length() // 8)
 
-    def of_cells(self, cells: Any) -> np.ndarray:
-        """The codes of a private column's cells, of shape (attribute, record)."""
+    def of_rows(self, columns: Columns) -> np.ndarray:
+        """The units of rows by their private columns, int64."""
+        cells = columns[self.name]
         if isinstance(self.bound, Weights):
             parts = parts_of_one(cells, self.bound.low, self.bound.high)
-            return self.coded(np.rint(parts * self.units).astype(np.int64))
-        each = np.array(weights_of(self.bound[1]))
-        return self.coded(each[np.asarray(cells, dtype=np.int64) - 1])
+            return np.rint(parts * self.units).astype(np.int64)
+        return np.array(weights_of(self.bound[1]))[np.asarray(cells, dtype=np.int64) - 1]
 
     def coded(self, units: np.ndarray) -> np.ndarray:
         """The codes of rows of so many units, of shape (attribute, record)."""
         return np.array([units >> 8 * byte & 255 for byte in range(len(self.sizes))])
-
-    def rows_with(self, codes: np.ndarray) -> Iterator[np.ndarray]:
-        """The rows that have each digit, bool."""
-        own = codes[-len(self.sizes) :]
-        return (own[at // 8] >> at % 8 & 1 == 1 for at in range(len(self.worth)))
-
-    def parts_of(self, columns: Columns) -> Iterator[tuple[Columns, int]]:
-        """The rows of private columns that have each digit, and what it is worth."""
-        codes = self.of_cells(columns[self.name])
-        for worth, rows in zip(self.worth, self.rows_with(codes), strict=True):
-            if rows.any():
-                yield {name: cells[rows] for name, cells in columns.items()}, worth
 
 
 class Encoding:
@@ -94,29 +83,28 @@ class Encoding:
         """The codes of private columns, of shape (attribute, record), in blocks for the cache."""
         codes = encode_table(columns, self._schema).T
         if self._weighing is not None:
-            own = self._weighing.of_cells(columns[self._weighing.name])
+            own = self._weighing.coded(self._weighing.of_rows(columns))
             codes = np.vstack([codes, own.astype(codes.dtype)])
         return [codes[:, at : at + BLOCK] for at in range(0, codes.shape[1], BLOCK)]
 
 
-class ByDigit:
-    """A tally for each digit of what rows count as, which are the last codes."""
+class InUnits(CodeTally):
+    """A tally of records in units, of which the last codes say how many each has."""
 
-    def __init__(self, tally: Tally[Any, Any], weighing: Weighing) -> None:
+    def __init__(self, tally: CodeTally, weighing: Weighing) -> None:
         """Takes a tally and what rows count as."""
-        self._tally, self._weighing = tally, weighing
+        self._tally, self._bytes = tally, 256 ** np.arange(len(weighing.sizes))
 
-    def zero(self) -> list[Any]:
-        return [self._tally.zero() for _ in self._weighing.worth]
+    def zero(self) -> Tables:
+        # Who is asked decides, not the rows: sums of sigmoids or waves have up to 2^20 of their own
+        # units a row, and those of 35 million people would wrap around in 64 bits.
+        kind = np.int64 if isinstance(self._tally, TableCounts) else object
+        return [table.astype(kind) for table in self._tally.zero()]
 
-    def add(self, total: list[Any], item: Any) -> None:
-        others = item[: -len(self._weighing.sizes)]
-        for own, rows in zip(total, self._weighing.rows_with(item), strict=True):
-            self._tally.add(own, others[:, rows])
-
-    def merge(self, total: list[Any], other: list[Any]) -> None:
-        for own, others in zip(total, other, strict=True):
-            self._tally.merge(own, others)
+    def add(self, total: Tables, item: np.ndarray, units: np.ndarray | None = None) -> None:
+        del units  # the codes have them
+        split = -len(self._bytes)
+        self._tally.add(total, item[:split], self._bytes @ item[split:])
 
 
 class WeighedRecords(Records):
@@ -131,15 +119,8 @@ class WeighedRecords(Records):
         self._inner, self._weighing = inner, weighing
         self.units, self.in_one_pass = weighing.units, inner.in_one_pass
 
-    def total(self, tally: Tally[np.ndarray, Tables]) -> Tables:
-        parts: Any = self._inner.total(ByDigit(tally, self._weighing))
-        # Who is asked decides, not the rows: sums of sigmoids or waves have up to 2^20 of their own
-        # units a row, and those of 35 million people would wrap around in 64 bits.
-        kind, worth = np.int64 if isinstance(tally, TableCounts) else object, self._weighing.worth
-        return [
-            np.asarray(sum(each.astype(kind) * n for each, n in zip(own, worth, strict=True)))
-            for own in zip(*parts, strict=True)
-        ]
+    def total(self, tally: CodeTally) -> Tables:
+        return self._inner.total(InUnits(tally, self._weighing))
 
 
 def weighing_of(bound: Bound, names: Sequence[str]) -> Weighing | None:
@@ -194,14 +175,14 @@ class StoredRecords(Records):
                 ) from None
             self._sizes.append(part.shape[1])
 
-    def total(self, tally: Tally[np.ndarray, Tables]) -> Tables:
-        found, kind, width = tally.zero(), np.dtype(code_type(self.domain)), len(self.domain)
-        with self._lock:
-            self._file.seek(0)
-            for size in self._sizes:
+    def blocks(self) -> Iterator[np.ndarray]:
+        kind, width, place = np.dtype(code_type(self.domain)), len(self.domain), 0
+        for size in self._sizes:
+            with self._lock:
+                self._file.seek(place)
                 held = self._file.read(size * width * kind.itemsize)
-                tally.add(found, np.frombuffer(held, kind).reshape(width, size))
-        return found
+            place += len(held)
+            yield np.frombuffer(held, kind).reshape(width, size)
 
 
 class MarginRecords(Records):
@@ -215,7 +196,7 @@ class MarginRecords(Records):
         super().__init__(domain)
         self.units, self._tables = units, tables
 
-    def total(self, tally: Tally[np.ndarray, Tables]) -> Tables:
+    def total(self, tally: CodeTally) -> Tables:
         if not isinstance(tally, TableCounts) or not tally.are_single:
             raise ValueError("Of these records tables of one attribute alone were counted.")
         return [self._tables[clique].copy() for clique in tally.cliques]
@@ -230,17 +211,17 @@ class ClusterRecords(Records):
         super().__init__(encoding.domain)
         self._source, self._encoding = source, encoding
 
-    def total(self, tally: Tally[np.ndarray, Tables]) -> Tables:
+    def total(self, tally: CodeTally) -> Tables:
         return self._source.total(self._encoding.read, MappedTally(tally, self._encoding.blocks))
 
 
 def rarer_counts(
-    rarer: Rarer, columns: Columns
+    rarer: Rarer, columns: Columns, units: np.ndarray
 ) -> Iterator[tuple[str, list[tuple[Value | None, int]]]]:
-    """The rarer values of private columns, by column, and how many rows are counted for each.
+    """The rarer values of private columns, by column, and the units of the rows of each.
 
-    A row adds one in ``most`` columns at most. Where it has more, they follow each other, from one
-    on that a hash of its own cells draws. So what it adds follows from its cells alone. Missing
+    A row adds its own in ``most`` columns at most. Where it has more, they follow each other, from
+    one on that a hash of its own cells draws. So what it adds follows from its cells alone. Missing
     cells are not counted.
     """
     read = {name: rarer.cells(name, columns[name]) for name in rarer.found}
@@ -249,19 +230,17 @@ def rarer_counts(
     number = np.maximum(np.sum(own, axis=0), 1)
     rank = (drawn % number.astype(np.uint64)).astype(np.int64)
     for (name, each), are_rarer in zip(read.items(), own, strict=True):
-        counted = each.places[are_rarer & (rank % number < rarer.most)]
-        counts = np.bincount(counted)
+        counted = are_rarer & (rank % number < rarer.most)
+        counts = np.bincount(each.places[counted], units[counted])
         rank += are_rarer
         yield name, [(each.values[at], int(counts[at])) for at in np.flatnonzero(counts)]
 
 
-@dataclass
-class Seen:
+class Seen(NamedTuple):
     """What was counted so far, in units of what rows count as. Private."""
 
     tables: dict[Clique, np.ndarray]  # int64 counts of each attribute's codes, and of all rows
-    values: dict[str, KindCounts]  # the values of the columns of which all were asked for
-    numbers: dict[str, NumberCounts]  # those of the columns of which numbers were asked for
+    values: dict[str, Any]  # by column of which they were asked for: how many rows have each
 
 
 class Looking:
@@ -279,12 +258,8 @@ class Looking:
         Where weights are read each row counts as one, which is the most that a row counts as.
         """
         self.readings, self._weighing, self._rarer = tuple(readings), weighing, rarer
-        self._unweighed = [
-            e for e in readings if isinstance(getattr(e, "facts", None), WeightFacts)
-        ]
-        self.names = list(dict.fromkeys(each.name for each in readings))
-        if weighing is not None:
-            self.names = list(dict.fromkeys([*self.names, weighing.name]))
+        own = [] if weighing is None else [weighing.name]
+        self.names = list(dict.fromkeys([*(each.name for each in readings), *own]))
         self.sizes = {
             attribute_of(kind, each.name): size
             for each in self.readings
@@ -294,45 +269,39 @@ class Looking:
     def zero(self) -> Seen:
         sizes = {(): 1} | {(name,): size for name, size in self.sizes.items()}
         return Seen(
-            tables={clique: np.zeros(size, dtype=np.int64) for clique, size in sizes.items()},
-            values={each.name: KindCounts() for each in self._asking("categories")},
-            numbers={each.name: NumberCounts() for each in self._asking("numbers")},
+            {clique: np.zeros(size, dtype=np.int64) for clique, size in sizes.items()},
+            {
+                **{each.name: KindCounts() for each in self._asking("categories")},
+                **{each.name: NumberCounts() for each in self._asking("numbers")},
+            },
         )
 
     def add(self, total: Seen, item: Columns) -> None:
-        parts = [(item, 1)] if self._weighing is None else self._weighing.parts_of(item)
-        for columns, worth in parts:
-            self._add(total, columns, worth)
+        units = np.ones(len(next(iter(item.values()), ())), dtype=np.int64)
+        whole = units
         if self._weighing is not None:
-            self._count(total, self._unweighed, item, self._weighing.units)
-
-    def _add(self, total: Seen, item: Columns, worth: int) -> None:
-        total.tables[()] += worth * len(next(iter(item.values()), ()))
+            units, whole = self._weighing.of_rows(item), whole * self._weighing.units
+        total.tables[()] += units.sum()
         with quiet():
-            every = ((name, key_counts(item[name])) for name in total.values)
-            for name, found in every if self._rarer is None else rarer_counts(self._rarer, item):
-                total.values[name].add(found, worth)
+            named = [each.name for each in self._asking("categories")]
+            found = ((name, key_counts(item[name], units)) for name in named)
+            if self._rarer is not None:
+                found = rarer_counts(self._rarer, item, units)
+            for name, counts in found:
+                total.values[name].add(counts)
             for each in self._asking("numbers"):
-                total.numbers[each.name].add(each.finite_numbers(item[each.name]), worth)
-        self._count(total, [e for e in self.readings if e not in self._unweighed], item, worth)
-
-    def _count(
-        self, total: Seen, readings: Iterable[Reading | Readable], item: Columns, worth: int
-    ) -> None:
-        """Adds what a column's cells are read as, where each row is worth the same."""
-        with quiet():
-            for each in readings:
+                total.values[each.name].add(each.finite_numbers(item[each.name]), units)
+            for each in self.readings:
+                own = whole if isinstance(getattr(each, "facts", None), WeightFacts) else units
                 for kind, codes in zip(each.sizes, each.codes(item[each.name]), strict=True):
                     table = total.tables[attribute_of(kind, each.name),]
-                    table += worth * np.bincount(codes, minlength=len(table))
+                    table += np.bincount(codes, own, len(table)).astype(np.int64)
 
     def merge(self, total: Seen, other: Seen) -> None:
         for clique, table in other.tables.items():
             total.tables[clique] += table
         for name, found in other.values.items():
             total.values[name].merge(found)
-        for name, found in other.numbers.items():
-            total.numbers[name].merge(found)
 
     def _asking(self, kind: str) -> list[Reading]:
         return [each for each in self.readings if isinstance(each, Reading) and kind in each.asks]

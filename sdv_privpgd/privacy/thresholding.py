@@ -34,47 +34,35 @@ from fractions import Fraction
 
 from scipy.special import erfc, erfcinv  # pyright: ignore[reportMissingTypeStubs]
 
+from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
 
 _RELATIVE_ERROR = 2.0**-40
 """Generous bound on the relative error of ``erfc`` and of the arithmetic around it."""
 
 
-def threshold_for(
-    stddev: float,
-    delta: Fraction,
-    num_columns: int,
-    rows_per_person: int,
-    adjacency: Adjacency,
-    whole: int | None = None,
-) -> int:
+def threshold_for(stddev: float, delta: Fraction, num_columns: int, ledger: PrivacyLedger) -> int:
     """The smallest threshold of noisy counts that adds at most ``delta``, from 0 to 1/2.
 
-    ``whole`` is what all rows of a person count as together; by default as many as they are.
+    The ledger says whose the rows are, and what they count as.
     """
-    tail = float(delta) / (adjacency.cells * num_columns * rows_per_person)
+    tail = float(delta) / (ledger.adjacency.cells * num_columns * ledger.rows_per_person)
     # Half a row below what has this tail, and what is sought is at or above that.
-    whole = rows_per_person if whole is None else whole
+    whole = ledger.rows_counted * ledger.units
     threshold = math.floor(whole + stddev * math.sqrt(2) * float(erfcinv(2 * tail)))
-    shape = num_columns, rows_per_person, adjacency, whole
-    while thresholded_delta(stddev, threshold, *shape) > delta:
+    while thresholded_delta(stddev, threshold, num_columns, ledger) > delta:
         threshold += 1
     return threshold
 
 
 def thresholded_delta(
-    stddev: float,
-    threshold: int,
-    num_columns: int,
-    rows_per_person: int,
-    adjacency: Adjacency,
-    whole: int | None = None,
+    stddev: float, threshold: int, num_columns: int, ledger: PrivacyLedger
 ) -> Fraction:
     """An upper bound of what such a release adds to delta on its own."""
-    whole = rows_per_person if whole is None else whole
-    # P(R + round(N) >= T) = P(N >= T - R - 1/2).
-    beyond = float(erfc((threshold - whole - 0.5) / (stddev * math.sqrt(2)))) / 2
-    chance = Fraction(beyond * (1 + _RELATIVE_ERROR)) * rows_per_person * num_columns
+    # P(U + round(N) >= T) = P(N >= T - U - 1/2).
+    beyond = threshold - ledger.rows_counted * ledger.units - 0.5
+    tail = float(erfc(beyond / (stddev * math.sqrt(2)))) / 2
+    chance = Fraction(tail * (1 + _RELATIVE_ERROR)) * ledger.rows_per_person * num_columns
     if chance >= Fraction(1, 2):
         return Fraction(1)
-    return chance + (chance / (1 - chance) if adjacency is Adjacency.REPLACE_ONE else 0)
+    return chance + (chance / (1 - chance) if ledger.adjacency is Adjacency.REPLACE_ONE else 0)

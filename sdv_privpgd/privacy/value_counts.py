@@ -12,27 +12,17 @@ from sdv_privpgd.sources.source import Opaque
 Kind = tuple[Any, Any]
 """A value after its kind, which sorts before it; two times ``None`` is missing."""
 
-_PENDING = 1 << 20
-"""Different numbers that are kept apart, at least, before they are put together."""
-
 
 class Counted(NamedTuple):
     """Values that records have, sorted, and how many have each. Private."""
 
-    values: Sequence[Value] | np.ndarray
+    values: np.ndarray
     numbers: np.ndarray
     """One int64 a value, and a last one for missing."""
 
-    def at(self, places: Iterable[int]) -> list[Value]:
-        """The values at some places."""
-        if isinstance(self.values, np.ndarray):
-            return self.values[list(places)].tolist()
-        return [self.values[place] for place in places]
-
     def pairs(self) -> list[tuple[Value | None, int]]:
         """Each value and its number, missing last."""
-        values = self.values.tolist() if isinstance(self.values, np.ndarray) else self.values
-        return list(zip([*values, None], self.numbers.tolist(), strict=True))
+        return list(zip([*self.values.tolist(), None], self.numbers.tolist(), strict=True))
 
 
 class ValueCounts(Opaque):
@@ -60,10 +50,10 @@ class KindCounts:
     def __init__(self) -> None:
         self._found: Counter[Kind] = Counter()
 
-    def add(self, counts: Iterable[tuple[Value | None, int]], weight: int = 1) -> None:
-        """Adds values in their one spelling, each so many times ``weight``; ``None`` is missing."""
+    def add(self, counts: Iterable[tuple[Value | None, int]]) -> None:
+        """Adds values in their one spelling, and their numbers; ``None`` is missing."""
         for key, number in counts:
-            self._found[None if key is None else kind_of(key), key] += number * weight
+            self._found[None if key is None else kind_of(key), key] += number
 
     def merge(self, other: "KindCounts") -> None:
         """Adds those of other records."""
@@ -73,7 +63,8 @@ class KindCounts:
         """The values, sorted by kind."""
         listed = sorted((pair, n) for pair, n in self._found.items() if pair[0] is not None)
         numbers = [*(number for _, number in listed), self._found.get((None, None), 0)]
-        return Counted([key for (_, key), _ in listed], np.array(numbers, dtype=np.int64))
+        values = np.array([key for (_, key), _ in listed], dtype=object)
+        return Counted(values, np.array(numbers, dtype=np.int64))
 
 
 class NumberCounts:
@@ -83,33 +74,33 @@ class NumberCounts:
         self._parts = [(np.zeros(0), np.zeros(0, dtype=np.int64))]
         self._missing = 0
 
-    def add(self, numbers: np.ndarray, weight: int = 1) -> None:
-        """Adds a number a record, float64, with NaN for missing, each ``weight`` times."""
-        held = numbers[~np.isnan(numbers)] + 0.0  # a zero has no sign
-        self._missing += (numbers.size - held.size) * weight
-        values, counts = np.unique(held, return_counts=True)
-        self._parts.append((values, counts * weight))
-        pending = sum(len(values) for values, _ in self._parts[1:])
-        if pending > max(_PENDING, len(self._parts[0][0])):
-            self._put_together()
+    def add(self, numbers: np.ndarray, units: np.ndarray) -> None:
+        """Adds a number a record, float64, with NaN for missing, each so many times."""
+        there = ~np.isnan(numbers)
+        self._missing += int(units[~there].sum())
+        self._append(numbers[there] + 0.0, units[there])  # a zero has no sign
 
     def merge(self, other: "NumberCounts") -> None:
         """Adds those of other records."""
         values, numbers = other.counted()
-        self._parts.append((np.asarray(values), numbers[:-1]))
         self._missing += int(numbers[-1])
-        self._put_together()
+        self._append(values, numbers[:-1])
 
     def counted(self) -> Counted:
         """The numbers, ascending."""
-        self._put_together()
-        values, counts = self._parts[0]
+        values, counts = _together(self._parts)
         return Counted(values, np.append(counts, self._missing))
 
-    def _put_together(self) -> None:
-        """Sums the counts of equal numbers."""
-        every, numbers = map(np.concatenate, zip(*self._parts, strict=True))
-        values, places = np.unique(every, return_inverse=True)
-        counts = np.zeros(len(values), dtype=np.int64)
-        np.add.at(counts, places, numbers)
-        self._parts = [(values, counts)]
+    def _append(self, values: np.ndarray, numbers: np.ndarray) -> None:
+        self._parts.append(_together([(values, numbers)]))
+        if sum(len(own) for own, _ in self._parts[1:]) > len(self._parts[0][0]):
+            self._parts = [_together(self._parts)]
+
+
+def _together(parts: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers, ascending, and the sums of the counts of equal ones."""
+    every, numbers = map(np.concatenate, zip(*parts, strict=True))
+    values, places = np.unique(every, return_inverse=True)
+    counts = np.zeros(len(values), dtype=np.int64)
+    np.add.at(counts, places, numbers)
+    return values, counts

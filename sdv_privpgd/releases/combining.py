@@ -44,7 +44,8 @@ from sdv_privpgd.inference.refits import Refits
 from sdv_privpgd.methods import pipeline
 from sdv_privpgd.methods.method import engine_of, require_model
 from sdv_privpgd.methods.pipeline import Release
-from sdv_privpgd.privacy.ledger import PrivacyLedger, epsilon_in_all
+from sdv_privpgd.privacy.ledger import PrivacyLedger
+from sdv_privpgd.privacy.ledger_file import epsilon_in_all
 from sdv_privpgd.privacy.queries import (
     Adjacency,
     CountQuery,

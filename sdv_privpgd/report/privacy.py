@@ -8,7 +8,7 @@ release says it has cost is shown as such.
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from fractions import Fraction
 from importlib.metadata import version
@@ -139,15 +139,16 @@ def of_rows(ledger: PrivacyLedger, rows: int) -> tuple[float, float]:
         spent, left = ledger.budget, float(Fraction(ledger.delta) - ledger.reserved)
     if left <= 0:
         return math.inf, ledger.delta
-    more = sum(_delta_of_rows(charge, rows, ledger.adjacency) for charge in ledger.charges)
+    more = sum(_delta_of_rows(charge, rows, ledger) for charge in ledger.charges)
     return epsilon_of(spent * rows**2, left), min(left + more, 1.0)
 
 
-def _delta_of_rows(charge: Charge, rows: int, adjacency: Adjacency) -> float:
+def _delta_of_rows(charge: Charge, rows: int, ledger: PrivacyLedger) -> float:
     """What an event adds to delta on its own for so many rows of a ledger that is for one."""
     if charge.threshold is not None:
-        shape = charge.num_queries, rows, adjacency
-        return float(thresholded_delta(charge.stddev, charge.threshold, *shape))
+        of_rows = replace(ledger, rows_per_person=rows)
+        number = charge.num_queries
+        return float(thresholded_delta(charge.stddev, charge.threshold, number, of_rows))
     if charge.mechanism == TRAINED:
         return delta_of_rows(math.sqrt(charge.mu_squared), float(charge.delta), rows)
     return float(charge.delta)

@@ -320,6 +320,8 @@ def _wide(seen: ColumnShares) -> Finding | None:
     if seen.column.sdtype != "numerical":
         return None
     values, shares = code_values(seen.column), seen.shares[: seen.column.num_values]
+    if values.are_single:
+        return None
     top, present = int(shares.argmax()), 1 - float(seen.shares[-1]) * seen.column.nullable
     usual = float(shares[top]) * bool(values.lows[top] == values.highs[top])
     if usual + math.sqrt(2) * seen.error >= present:
@@ -350,9 +352,13 @@ def _dates_as_numbers(seen: ColumnShares) -> Finding | None:
     if column.sdtype != "numerical" or column.decimal_places != 0 or column.increment is not None:
         return None
     values, shares = code_values(column), np.maximum(seen.shares[: seen.column.num_values], 0.0)
-    # Hardly any other column lies between the dates of two centuries alone.
-    are_dates = (values.lows >= 1900_01_01) & (values.highs <= 2099_12_31)
-    return Finding(float(shares[are_dates].sum() / max(float(shares.sum()), seen.error, SOME)))
+    # Hardly any other column lies between the days, or the months, of two centuries alone.
+    are_dates = [
+        (values.lows >= first) & (values.highs <= last)
+        for first, last in ((1900_01_01, 2099_12_31), (1900_01, 2099_12))
+    ]
+    share = max(float(shares[each].sum()) for each in are_dates)
+    return Finding(share / max(float(shares.sum()), seen.error, SOME))
 
 
 def _rare(seen: ColumnShares) -> Finding | None:
@@ -524,8 +530,8 @@ COLUMN_RULES = (
          "One value was found in all rows: {}. If there are other values, declare the range."),
     Rule(Rank.DOUBTFUL, _unparsed, SOME, "Some values are missing: {}."),
     Rule(Rank.DOUBTFUL, _dates_as_numbers, NEARLY_ALL,
-         "Numbers may be dates, as 20240131 is: {}. Most that are sampled are no dates then: "
-         "declare Datetime(datetime_format='%Y%m%d')."),
+         "Numbers may be dates, as 20240131 or 202401: {}. Many that are sampled are no dates "
+         "then: declare Datetime(datetime_format='%Y%m%d'), or '%Y%m'."),
     Rule(Rank.DOUBTFUL, _wide, 0,
          "Wide cells hide how rows are spread: {}. Means, sums and high quantiles may be far off. "
          "answer() gives intervals that hold for any spread."),

@@ -32,13 +32,11 @@ import pandas as pd
 from sdv_privpgd.base import cached_property
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.dtypes import inner_of
-from sdv_privpgd.columns.encoders import read
 from sdv_privpgd.columns.links import Tree, following, sibling
-from sdv_privpgd.columns.scalars import quiet
 from sdv_privpgd.columns.visits import time_between
-from sdv_privpgd.sources.frames import joined
 from sdv_privpgd.sources.people import numbers_in, rank_of, starts_of, staying
 from sdv_privpgd.sources.source import Batch, Source, free_name
+from sdv_privpgd.sources.visits import all_times, taken, times_of, whole
 
 _BLOCK = 1 << 17
 """Pairs of siblings of a batch."""
@@ -90,7 +88,7 @@ class Families:
                 above = known[link.parent].keys
                 parents.append(self._numbers(link.parent, batch.columns[link.key], above))
             if clock is not None:
-                times.append(_times(clock, batch))
+                times.append(times_of(clock, batch))
             rows += len(next(iter(batch.columns.values())))
         codes = np.concatenate(own)
         if link is None:
@@ -101,7 +99,7 @@ class Families:
             above = known[link.parent]
             parent = above.single[np.concatenate(parents)]  # -1 is the last entry
             parent[~np.append(above.stays, False)[parent]] = -1
-            rank = rank_of(parent, *(_joined(times) if clock else ()))
+            rank = rank_of(parent, *(all_times(times) if clock else ()))
             stays = self._chosen(parent, rank, above, link.max_children, in_order=bool(clock))
             family = np.where(stays, np.append(above.family, -1)[parent], -1)
             single = _singles(codes, keys) if key is not None else np.zeros(0, np.int64)
@@ -113,8 +111,8 @@ class Families:
             began = None
             for start in starts:
                 batches = self.sources[link.parent].batches([start.name])
-                began = _joined([_times(start, batch) for batch in batches])
-            plan.numbers[link.since] = _since(plan, clock, _joined(times), began)
+                began = all_times([times_of(start, batch) for batch in batches])
+            plan.numbers[link.since] = _since(plan, clock, all_times(times), began)
         return plan
 
     def _numbers(
@@ -160,16 +158,6 @@ class _Plan:
         """How many rows the family of each row has."""
         held = np.bincount(self.family[self.stays], minlength=1)
         return np.where(self.stays, held[np.where(self.stays, self.family, 0)], 0)
-
-
-def _times(clock: Column, batch: Batch) -> np.ndarray:
-    """When the rows of a batch were, and whether that is missing, shape (2, row)."""
-    times, missing = read(clock, batch.columns[clock.name])
-    return np.array([np.where(missing, 0, np.clip(times, *clock.cells.ends)), missing])
-
-
-def _joined(times: Sequence[np.ndarray]) -> np.ndarray:
-    return np.concatenate([np.zeros((2, 0), np.int64), *times], axis=1)
 
 
 def _since(plan: _Plan, clock: Column, time: np.ndarray, began: np.ndarray | None) -> Any:
@@ -312,7 +300,7 @@ class FamilySource:
         parents = {} if self.parent is None else self.parent.taken([above[n] for n in handed])
         for name in handed:
             own = parents[above[name]]
-            found[name] = taken(own, plan.parent) if len(own) else whole((), len(plan.parent))
+            found[name] = taken(own, plan.parent)
         return found | {name: pd.Series(plan.numbers[name]) for name in names if name not in found}
 
 
@@ -400,17 +388,3 @@ class SiblingSource:
                     columns[name] = taken(own[real[name]], second)
             read += len(first)
             yield Batch(min(read / max(self.num_rows(), 1), 1.0), columns)
-
-
-def taken(series: pd.Series, places: np.ndarray) -> pd.Series:
-    """The cells at these places, just as they are."""
-    return series.take(places).reset_index(drop=True)
-
-
-def whole(pieces: Sequence[pd.Series], number: int) -> pd.Series:
-    """The pieces of a column in one, with so many cells, whatever a source says the second time."""
-    if not pieces:
-        return pd.Series([None] * number, dtype=object)
-    found = joined(pieces)
-    with quiet():
-        return found if len(found) == number else found.reindex(range(number))

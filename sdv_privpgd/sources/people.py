@@ -4,14 +4,15 @@ Which rows of a person stay depends on that person's own rows and on a secret ke
 of one person are all that differs between the bounded tables of neighbors.
 """
 
+import abc
 import hashlib
 import math
 import re
 import secrets
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -34,13 +35,68 @@ _WORDS: dict[str, int | None] = {
 """What texts say that are no ids, in small letters."""
 
 
-class PeopleSource:
-    """A source of which at most ``most`` rows of each person are read.
+class Plan(NamedTuple):
+    """What a first reading says of the rows of one person after those of another. Private."""
 
-    A person's rows are counted in a first reading. Of more than ``most`` rows as many in succession
-    stay, from a place on that a keyed hash of the person draws; after the last row comes the first.
-    So each row is as likely to stay as any other of the person. All rows without a person are taken
-    for those of one. The key comes from the operating system, and each reading keeps the same rows.
+    people: dict[_Person, int]  # a number for each person
+    numbers: np.ndarray  # how many rows each has
+    stays: np.ndarray  # which rows stay, bool
+    added: Mapping[Any, pd.Series]  # what is added to each, by column, if there is one
+
+
+class BoundedSource(abc.ABC):
+    """A source of which at most so many rows of each person are read.
+
+    A first reading plans what becomes of a person's first row, second row, and so on, by this
+    person's own rows and a key from the operating system. So each reading keeps the same rows. All
+    rows without a person are taken for those of one.
+    """
+
+    numbered: str | None = None
+
+    def __init__(self, inner: Source, people: tuple[str, int, bool]) -> None:
+        """Takes a source and what is done about people, as ``Bound`` has it."""
+        self.inner, self.people = inner, people
+        self.names, self.dtypes = inner.names, inner.dtypes
+        self._is_whole = is_whole(inner.dtypes.get(people[0]))  # no cell can be a float then
+        self._key = secrets.token_bytes(32)
+
+    @cached_property
+    def _plan(self) -> Plan:
+        return self._planned({})
+
+    @abc.abstractmethod
+    def _planned(self, people: dict[_Person, int]) -> Plan:
+        """Reads to the end: a database's connection has one reading at a time."""
+
+    def _whose(self, batch: Batch, people: dict[_Person, int], *, grows: bool) -> np.ndarray:
+        return numbers_in(batch.columns[self.people[0]], self._is_whole, people, grows=grows)
+
+    def num_rows(self) -> int:
+        return int(np.count_nonzero(self._plan.stays))
+
+    def batches(self, names: Sequence[str]) -> Iterator[Batch]:
+        plan = self._plan
+        numbers = np.append(plan.numbers, 0)  # the last one is of who comes later
+        firsts, planned = np.cumsum(numbers) - numbers, np.append(plan.stays, False)
+        read, own = np.zeros_like(numbers), [name for name in names if name not in plan.added]
+        for batch in self.inner.batches(list(dict.fromkeys([*own, self.people[0]]))):
+            whose = self._whose(batch, plan.people, grows=False)
+            rank = read[whose] + rank_of(whose)
+            np.add.at(read, whose, 1)
+            # A table that grew while it was read could have more.
+            places = np.where(rank < numbers[whose], firsts[whose] + rank, -1)
+            stays = planned[places]
+            rows = {name: batch.columns[name][stays] for name in own}
+            rows |= {n: plan.added[n].iloc[places[stays]] for n in names if n in plan.added}
+            yield Batch(batch.done, rows)
+
+
+class PeopleSource(BoundedSource):
+    """A source of which at most ``most`` rows of each person are read, as many in succession.
+
+    They begin at a place that a keyed hash of the person draws; after the last row comes the first.
+    So each row is as likely to stay as any other of the person.
     """
 
     def __init__(self, inner: Source, person: str, most: int, *, numbered: bool = False) -> None:
@@ -48,55 +104,19 @@ class PeopleSource:
 
         If rows are ``numbered``, one more column has how many rows of a row's person stay.
         """
-        self.inner, self._person, self._most = inner, person, most
-        self.names, self.dtypes = inner.names, inner.dtypes
-        self.people = person, most, numbered
+        super().__init__(inner, (person, most, numbered))
         self.numbered = free_name(inner.names) if numbered else None
-        self._is_whole = is_whole(inner.dtypes.get(person))  # no cell can be a float then
-        self._key = secrets.token_bytes(32)
 
-    def num_rows(self) -> int:
-        return int(np.minimum(self._known[1], self._most).sum())
-
-    def batches(self, names: Sequence[str]) -> Iterator[Batch]:
-        people, numbers = self._known  # to the end: a database's connection has one reading a time
-        read, kept = np.zeros_like(numbers), np.zeros_like(numbers)
-        own = [name for name in names if name != self.numbered]
-        for batch in self.inner.batches(list(dict.fromkeys([*own, self._person]))):
-            whose = numbers_in(batch.columns[self._person], self._is_whole, people, grows=False)
-            stays = self._stays(whose, read, kept)
-            columns = {name: batch.columns[name][stays] for name in own}
-            if self.numbered is not None and self.numbered in names:
-                used = np.minimum(numbers, self._most)[whose]
-                columns[self.numbered] = pd.Series(used[stays])
-            yield Batch(batch.done, columns)
-
-    @cached_property
-    def _known(self) -> tuple[dict[_Person, int], np.ndarray]:
-        """All people, and the number of rows of each; a last one, 0, is of who comes later."""
-        people: dict[_Person, int] = {}
-        numbers = np.zeros(0, np.int64)
-        for batch in self.inner.batches([self._person]):
-            whose = numbers_in(batch.columns[self._person], self._is_whole, people, grows=True)
-            before, numbers = numbers, np.bincount(whose, minlength=len(people))
-            numbers[: len(before)] += before
-        return people, np.append(numbers, 0)
-
-    @cached_property
-    def _starts(self) -> np.ndarray:
-        people, numbers = self._known
-        return starts_of(list(people), numbers, self._most, self._key)
-
-    def _stays(self, whose: np.ndarray, read: np.ndarray, kept: np.ndarray) -> np.ndarray:
-        """Which rows of a batch stay, bool; what was read and kept before is updated."""
-        numbers = self._known[1]
-        stays = staying(whose, read[whose] + rank_of(whose), numbers, self._starts, self._most)
-        # A table that grew while it was read could have more.
-        there = whose[stays]
-        stays[stays] = kept[there] + rank_of(there) < np.minimum(numbers, self._most)[there]
-        np.add.at(read, whose, 1)
-        np.add.at(kept, whose[stays], 1)
-        return stays
+    def _planned(self, people: dict[_Person, int]) -> Plan:
+        person, most, _ = self.people
+        read = self.inner.batches([person])
+        whose = [np.zeros(0, np.int64), *(self._whose(each, people, grows=True) for each in read)]
+        owner = np.sort(np.concatenate(whose))
+        numbers = np.bincount(owner, minlength=len(people))
+        starts = starts_of(list(people), numbers, most, self._key)
+        stays = staying(owner, rank_of(owner), numbers, starts, most)
+        number = pd.Series(np.minimum(numbers, most)[owner])
+        return Plan(people, numbers, stays, {self.numbered: number})
 
 
 def starts_of(
@@ -128,19 +148,11 @@ def numbers_in(
     cells: pd.Series, exact: bool, known: dict[_Person, int], *, grows: bool
 ) -> np.ndarray:
     """The number of each cell's person among those who are known, who may become more; else -1."""
-    found, places = people_in(cells, exact)
-    numbers = [known.setdefault(p, len(known)) if grows else known.get(p, -1) for p in found]
-    return np.array(numbers, dtype=np.int64)[places]
-
-
-def people_in(column: pd.Series, exact: bool) -> tuple[list[_Person], np.ndarray]:
-    """The people of a private column's cells, and the place of each cell's among them."""
     with quiet():
-        listed, at = distinct(column)
-        found: dict[_Person, int] = {}
-        whose = [person_of(cell, exact) for cell in listed]
-        places = [found.setdefault(each, len(found)) for each in whose]
-        return list(found), np.array(places, dtype=np.int64)[at]
+        listed, places = distinct(cells)
+        people = [person_of(cell, exact) for cell in listed]
+    numbers = [known.setdefault(p, len(known)) if grows else known.get(p, -1) for p in people]
+    return np.array(numbers, dtype=np.int64)[places]
 
 
 def person_of(cell: Any, exact: bool = False) -> _Person:
@@ -161,10 +173,6 @@ def person_of(cell: Any, exact: bool = False) -> _Person:
     if value is None or isinstance(value, int | float | Decimal):
         return None if value is None else _numbered(value, exact)
     text = value.decode(errors="replace") if isinstance(value, bytes) else str(value)
-    return _person_in(text, exact)
-
-
-def _person_in(text: str, exact: bool) -> _Person:
     if not (text.isascii() and text.isalnum()):
         held = "".join(each for each in text if each.isprintable() or each.isspace())
         text = " ".join(unicodedata.normalize("NFKC", held).split())

@@ -124,9 +124,6 @@ class SparkSource:
         if not self._drawn:
             called = ", ".join(names)
             raise SourceError(f"Rows of Spark stay on its workers: {called} are not read.")
-        return self._coming(names)
-
-    def _coming(self, names: Sequence[str]) -> Iterator[Batch]:
         number, read = max(self.num_rows(), 1), 0
         task = Rows(64 - max((2 * number // BLOCK).bit_length(), 1))
         with _stopped_with_us(self._session):

@@ -19,7 +19,6 @@ from sdv_privpgd.columns.column import EXACT_IN_FLOAT
 from sdv_privpgd.columns.dialect import declared_values, has_codes
 from sdv_privpgd.columns.scalars import are_there, quiet, real
 from sdv_privpgd.columns.scalars import number_in as number_of
-from sdv_privpgd.sources.source import SourceError
 
 _TRUTHS = {"true": True, "false": False}
 _NUMBERED = {"0": False, "1": True, "0.0": False, "1.0": True}
@@ -27,8 +26,6 @@ _NUMBERED = {"0": False, "1": True, "0.0": False, "1.0": True}
 _SPACES = " \u00a0\u202f"
 """The spaces between groups of digits: an ordinary one, one that no line breaks at, a thin one."""
 
-
-_WITH_ZEROS = re.compile(r"0\d+\s*$")
 
 UNREAD = "unread"
 """Stands for a cell of a column of numbers that is there and is none, whatever it holds."""
@@ -133,19 +130,6 @@ def converted(column: pd.Series, dtype: Any) -> pd.Series:
     return pd.Series(column, dtype=object).mask(lost, UNREAD) if lost.any() else column
 
 
-def convert(column: pd.Series, dtype: Any) -> pd.Series:
-    """The column in the dtype that the user names. Raises ``SourceError``, without a cell."""
-    is_object = column.dtype == object
-    found = converted(column.mask(column == UNREAD) if is_object else column, dtype)
-    if str(found.dtype) != str(dtype) and (dtype.kind != "M" or not is_object):
-        raise SourceError(
-            f"Column {column.name!r} cannot be read with CsvFiles(dtypes={{{column.name!r}: "
-            f"'{dtype}'}}): not all of its cells can be such. Correct the file, or choose "
-            "another dtype."
-        ) from None
-    return found
-
-
 def _declared(text: str, declared: Sequence, signs: Signs) -> Any:
     """The declared value that a text stands for, or the text itself."""
     for written in (text, text.strip()):
@@ -185,47 +169,7 @@ def number_in(cell: Any, signs: Signs) -> int | float | None:
     return None
 
 
-def numbers(column: pd.Series, signs: Signs) -> pd.Series:
-    """A column of numbers, whatever dtype the parser gave it.
-
-    The parser gives a dtype of numbers only if all cells are numbers. So each cell is decided here
-    by itself.
-    """
-    if column.dtype.kind in "iuf":
-        return column
-    read = [number_in(cell, signs) for cell in column]
-    found = pd.Series(read, index=column.index, name=column.name, dtype=object)
-    return found.mask(unread(found, column), UNREAD)
-
-
 def unread(found: Any, cells: Sequence[Any] | pd.Series) -> np.ndarray:
     """Which cells are there, and in none of them a number was ``found``."""
     absent = np.asarray(pd.isna(found))
     return absent & are_there(pd.Series(cells, dtype=object)) if absent.any() else absent
-
-
-def meanings(column: pd.Series, facts: Mapping, signs: Signs) -> pd.Series:
-    """A column of text with the meanings of its texts, as objects. Other objects stay."""
-    means = meaning(facts, signs)
-    # Each text is read once: long columns have few different ones.
-    texts = {cell for cell in column if isinstance(cell, str)}
-    found = {text: means(text) for text in texts}
-    read = [found[cell] if isinstance(cell, str) else cell for cell in column]
-    return pd.Series(read, index=column.index, name=column.name, dtype=object)
-
-
-def written_with_zeros(column: pd.Series) -> bool:
-    """Whether some text of a column begins with a zero that a number would lose."""
-    return any(_WITH_ZEROS.match(cell) is not None for cell in column if isinstance(cell, str))
-
-
-def are_numbers(column: pd.Series, signs: Signs) -> bool:
-    """Whether all texts of a column, which may lack some, are numbers."""
-    cells = column.dropna()
-    return len(cells) > 0 and all(number_in(cell, signs) is not None for cell in cells)
-
-
-def as_texts(column: pd.Series) -> pd.Series:
-    """A column of a workbook, whose cells have types of their own, with numbers as text."""
-    is_plain = lambda cell: isinstance(cell, int | float) and not math.isnan(cell)
-    return column.map(lambda cell: str(cell) if is_plain(cell) else cell).astype(object)

@@ -5,82 +5,47 @@ secret key alone. So the rows of one person, at most so many, are all that diffe
 tables of neighbors, whatever the added columns say.
 """
 
-import secrets
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from sdv_privpgd.base import cached_property
 from sdv_privpgd.columns.column import Column
-from sdv_privpgd.columns.dtypes import is_whole
 from sdv_privpgd.columns.encoders import read
 from sdv_privpgd.columns.scalars import quiet
 from sdv_privpgd.columns.visits import Visits, time_between
 from sdv_privpgd.sources.frames import joined
-from sdv_privpgd.sources.people import numbers_in, rank_of, starts_of
+from sdv_privpgd.sources.people import BoundedSource, Plan, rank_of, starts_of
 from sdv_privpgd.sources.source import Batch, Source
 
 
-class VisitsSource:
+class VisitsSource(BoundedSource):
     """A source of which at most so many rows of each person are read, that follow each other.
 
     A person's rows are put in order by time in a first reading: those without a time come last, and
     rows of the same time stay in the order of the source. Of more rows than may be as many in
     succession stay, from one on that a keyed hash of the person draws, so that the row before each
-    row that stays but the first is the one that was there. All rows without a person are taken for
-    those of one. What is added to rows is held in memory, and so is where they are.
+    row that stays but the first is the one that was there. What is added to rows is held in memory.
     """
 
     def __init__(self, inner: Source, visits: Visits, clock: Column) -> None:
         """Takes a source, the order of a person's rows, and what is public of its column."""
-        self.inner, self._visits, self._clock = inner, visits, clock
-        self.names, self.dtypes = inner.names, inner.dtypes
-        self.people = visits.person, visits.most, False
-        self._is_whole = is_whole(inner.dtypes.get(visits.person))
-        self._key = secrets.token_bytes(32)
+        super().__init__(inner, (visits.person, visits.most, False))
+        self._visits, self._clock = visits, clock
 
-    def num_rows(self) -> int:
-        return int(np.count_nonzero(self._plan.stays))
-
-    def batches(self, names: Sequence[str]) -> Iterator[Batch]:
-        plan, person = self._plan, self._visits.person
-        own = [name for name in names if name not in self._visits.added]
-        read = 0
-        for batch in self.inner.batches(list(dict.fromkeys([*own, person]))):
-            whose = numbers_in(batch.columns[person], self._is_whole, plan.people, grows=False)
-            part = slice(read, read + len(whose))
-            planned = plan.stays[part]
-            # A source that changed while it was read could have another person's row here.
-            stays = np.zeros(len(whose), dtype=bool)
-            stays[: len(planned)] = planned & (plan.whose[part] == whose[: len(planned)])
-            rows, read = read + np.flatnonzero(stays), part.stop
-            columns = {
-                name: batch.columns[name][stays] if name in own else plan.added[name].iloc[rows]
-                for name in names
-            }
-            yield Batch(batch.done, columns)
-
-    @cached_property
-    def _plan(self) -> "_Plan":
-        """Which rows stay, and what is added to them."""
+    def _planned(self, people: dict[str | None, int]) -> Plan:
         visits = self._visits
-        people: dict[Any, int] = {}
-        whose, times, timeless = [np.zeros(0, np.int64)], [], [np.zeros(0, bool)]
+        whose, times = [np.zeros(0, np.int64)], []
         before: dict[str, list[pd.Series]] = {name: [] for name in visits.previous}
         wanted = list(dict.fromkeys([visits.person, visits.by, *visits.previous]))
         for batch in self.inner.batches(wanted):
-            cells = batch.columns[visits.person]
-            whose.append(numbers_in(cells, self._is_whole, people, grows=True))
-            moments, missing = read(self._clock, batch.columns[visits.by])
-            times.append(np.clip(moments, *self._clock.cells.ends))
-            timeless.append(missing)
+            whose.append(self._whose(batch, people, grows=True))
+            times.append(times_of(self._clock, batch))
             for name, pieces in before.items():
                 pieces.append(batch.columns[name])
-        owner, no_time = np.concatenate(whose), np.concatenate(timeless)
-        time = np.concatenate(times) if times else np.zeros(0)
+        owner, (time, missing) = np.concatenate(whose), all_times(times)
+        no_time = missing > 0
         numbers = np.bincount(owner, minlength=len(people))
         starts = starts_of(list(people), numbers, visits.most, self._key, in_order=True)
         place = _in_order(owner, visits.most, starts, time, no_time)
@@ -90,22 +55,14 @@ class VisitsSource:
         since = np.zeros(len(owner), dtype=apart.dtype)  # a row without a time follows at once
         since[one & ~no_time] = apart
         added = {
-            visits.since: _taken(pd.Series(since), np.where(one, np.arange(len(one)), -1)),
+            visits.since: taken(pd.Series(since), np.where(one, np.arange(len(one)), -1)),
             visits.number: pd.Series(place.number),
         }
         for name, pieces in before.items():
-            added[visits.before(name)] = _behind(pieces, place.before)
-        return _Plan(people=people, whose=owner, stays=place.stays, added=added)
-
-
-@dataclass(frozen=True, eq=False)
-class _Plan:
-    """What a first reading says of all rows."""
-
-    people: dict[Any, int]  # a number for each person
-    whose: np.ndarray  # the person of each row
-    stays: np.ndarray  # which rows stay, bool
-    added: Mapping[str, pd.Series]  # what is added to each
+            added[visits.before(name)] = taken(whole(pieces, len(owner)), place.before)
+        order = np.argsort(owner, kind="stable")
+        added = {name: series.iloc[order] for name, series in added.items()}
+        return Plan(people, numbers, place.stays[order], added)
 
 
 class _Places(NamedTuple):
@@ -130,15 +87,28 @@ def _in_order(owner: np.ndarray, most: int, starts: np.ndarray, *keys: np.ndarra
     return _Places(stays, np.where(stays & (place > 0), previous, -1), number)
 
 
-def _behind(pieces: Sequence[pd.Series], before: np.ndarray) -> pd.Series:
-    """The cells of a column in the rows before, missing where there is none."""
+def times_of(clock: Column, batch: Batch) -> np.ndarray:
+    """When the rows of a batch were, and whether that is missing, shape (2, row)."""
+    times, missing = read(clock, batch.columns[clock.name])
+    return np.array([np.where(missing, 0, np.clip(times, *clock.cells.ends)), missing])
+
+
+def all_times(times: Sequence[np.ndarray]) -> np.ndarray:
+    """Those of all batches in one."""
+    return np.concatenate([np.zeros((2, 0), np.int64), *times], axis=1)
+
+
+@quiet()
+def whole(pieces: Sequence[pd.Series], number: int) -> pd.Series:
+    """The pieces of a column in one, with so many cells, whatever a source says the second time."""
     if not pieces:
-        return pd.Series([], dtype=object)
-    with quiet():
-        return _taken(joined(pieces), before)
+        return pd.Series([None] * number, dtype=object)
+    found = joined(pieces)
+    return found if len(found) == number else found.reindex(range(number))
 
 
-def _taken(series: pd.Series, places: np.ndarray) -> pd.Series:
+@quiet()
+def taken(series: pd.Series, places: np.ndarray) -> pd.Series:
     """The cells at these places, just as they are, and missing ones for -1."""
     array = series.array
     if isinstance(series.dtype, np.dtype) and series.dtype.kind in "iub":

@@ -113,7 +113,7 @@ TESTS = {
     "number_formats": units("number_formats", folder="columns"),
     "source": (TALLIES, "tests/unit/test_progress.py"),
     "frames": (*units("titles", folder="sources"), "tests/unit/test_progress.py"),
-    "people": (ANY_PEOPLE, PEOPLE),
+    "people": (ANY_PEOPLE, PEOPLE, "tests/property/test_rows_before.py"),
 }
 """Those that can notice a fault in a module: by default those of the accounting."""
 NOT_CODE = (

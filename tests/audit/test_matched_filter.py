@@ -27,7 +27,8 @@ from sdv_privpgd.privacy import queries as queries_module
 from sdv_privpgd.privacy.accounting import epsilon_of, range_epsilon_of, stddev_for
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.ledger import Books, PrivacyLedger, epsilon_in_all, raised
+from sdv_privpgd.privacy.ledger import Books, PrivacyLedger, raised
+from sdv_privpgd.privacy.ledger_file import epsilon_in_all
 from sdv_privpgd.privacy.noise import rounded_gaussian
 from sdv_privpgd.privacy.queries import Adjacency, CutMarginalQuery, MarginalQuery, ModelErrorQuery
 from sdv_privpgd.releases.combining import pooled

@@ -110,8 +110,9 @@ class TestDiscovery:
 
     def test_a_threshold_for_one_row_of_several(self, plant):
         threshold, delta = curating.threshold_for, curating.thresholded_delta
-        plant(curating, "threshold_for", lambda s, d, k, rows, *more: threshold(s, d, k, 1, *more))
-        plant(curating, "thresholded_delta", lambda s, t, k, rows, *more: delta(s, t, k, 1, *more))
+        one = lambda ledger: replace(ledger, rows_per_person=1)
+        plant(curating, "threshold_for", lambda s, d, k, own: threshold(s, d, k, one(own)))
+        plant(curating, "thresholded_delta", lambda s, t, k, own: delta(s, t, k, one(own)))
         assert "thresholds" in self.planted(people=People(max_rows=3))
 
     def test_a_ledger_that_takes_a_person_for_one_row(self, plant):
@@ -241,14 +242,14 @@ class TestRowsInOrder:
         assert failed_of(alone_checks(*own)) == ["rows in order"]
 
     def test_a_time_that_is_how_long_until_the_next_row(self, own, plant):
-        real = visits.VisitsSource._plan.func
+        real = visits.VisitsSource._planned
 
-        def plan_of(self):
-            made = real(self)
+        def planned(self, people):
+            made = real(self, people)
             since = made.added[self._visits.since]
-            return replace(made, added={**made.added, self._visits.since: since.iloc[::-1]})
+            return made._replace(added={**made.added, self._visits.since: since.iloc[::-1]})
 
-        plant(visits.VisitsSource, "_plan", property(plan_of))
+        plant(visits.VisitsSource, "_planned", planned)
         assert failed_of(alone_checks(*own)) == ["rows in order"]
 
 

@@ -14,7 +14,7 @@ from sdv_privpgd.privacy.counting import units_of
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.releases.measuring import Measuring
 from sdv_privpgd.sources import people, visits
-from sdv_privpgd.sources.people import PeopleSource
+from sdv_privpgd.sources.people import staying
 
 COLUMNS = {"ill": Boolean(), "ward": Categorical(["A", "B", "C"])}
 IN_ORDER = {**COLUMNS, "day": Numerical(0, 9, decimal_places=0)}
@@ -60,26 +60,14 @@ def test_nothing_is_found_in_a_synthesizer_whose_ids_are_made_anew(plant):
     "people", [PEOPLE, pytest.param(WEIGHED, marks=pytest.mark.slow)], ids=["rows", "people"]
 )
 def test_a_bound_that_is_not_kept(people, plant):
-    def stays(self, whose, read, kept):
-        return np.ones(len(whose), dtype=bool)
-
-    plant(PeopleSource, "_stays", stays)
+    plant("sdv_privpgd.sources.people.staying", lambda owner, *_: np.ones(len(owner), dtype=bool))
     assert {"changes", "people"} <= failed(**people)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("people", [PEOPLE, WEIGHED], ids=["rows", "people"])
 def test_a_person_counted_with_one_row_too_many(people, plant):
-    kept = PeopleSource._stays
-
-    def one_more(self, *rest):
-        self._most += 1
-        try:
-            return kept(self, *rest)
-        finally:
-            self._most -= 1
-
-    plant(PeopleSource, "_stays", one_more)
+    plant("sdv_privpgd.sources.people.staying", lambda *own: staying(*own[:-1], own[-1] + 1))
     assert {"changes", "people"} <= failed(**people)
 
 
@@ -117,10 +105,10 @@ def test_one_person_in_two_spellings_taken_for_two(spelled, plant):
 
 @pytest.mark.slow
 def test_rows_that_are_chosen_by_who_else_is_there(plant):
-    def of_all(self):
-        return self.num_rows() % np.maximum(self._known[1], 1)
+    def of_all(names, numbers, *_):
+        return numbers.sum() % np.maximum(numbers, 1)
 
-    plant(PeopleSource, "_starts", property(of_all))
+    plant(people, "starts_of", of_all)
     assert "changes" in failed()
 
 

@@ -106,7 +106,7 @@ def _covered(codes, domain, questions, epsilon, given):
     widths, alone = [], []
     for _ in range(given.fits):
         drawn = codes[rng.integers(number, size=number)]
-        known = {"adjacency": Adjacency.parse(given.adjacency), "seed": None}
+        known = {"adjacency": Adjacency(given.adjacency), "seed": None}
         curator = open_curator(Dataset(domain, drawn), epsilon=epsilon, **known)
         # The default strategy. The engine is asked for its statistics: it has none.
         pipeline.ask(curator, replace(PrivPGD(), engine=PrivatePGM()))

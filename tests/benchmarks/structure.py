@@ -39,7 +39,7 @@ def rows(given):
         for arm, epsilon in [("Real", np.inf), *product(arms, given.epsilons)]:
             made = simulated
             if arm != "Real":
-                adjacency = Adjacency.parse(given.adjacency)
+                adjacency = Adjacency(given.adjacency)
                 made = partial(_synthetic, arm=arm, epsilon=epsilon, adjacency=adjacency)
             scores = [
                 _score(kind, *made(kind, given.rows, seed=seed)) for seed in range(given.fits)

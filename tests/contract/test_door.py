@@ -8,7 +8,7 @@ import pytest
 from made_up import quiet
 
 from sdv_privpgd import Boolean, Categorical, Datetime, Key, Numerical, Ordinal, fit_table
-from sdv_privpgd.constraints import Inequality
+from sdv_privpgd.constraints import FixedCombinations, Inequality, Range
 from sdv_privpgd.methods import MST, PrivatePGM
 
 DECLARED = {
@@ -96,6 +96,26 @@ def test_what_was_found_privately_can_be_declared(fitted):
             {"constraints": [Inequality("age", "old")]},
             "cannot be met by the declared values",
         ),
+        (
+            {"age": Numerical(50, 99), "old": Numerical(), "young": Numerical(0, 9)},
+            {"constraints": [Inequality("age", "old"), Inequality("old", "young")]},
+            "order of .'age', 'young'. cannot be met",
+        ),
+        (
+            {"age": Numerical(), "old": Numerical(0, 99), "young": Numerical()},
+            {
+                "constraints": [
+                    Range("young", "age", "old", strict_boundaries=False),
+                    Inequality("old", "age", strict_boundaries=True),
+                ]
+            },
+            "is below itself",
+        ),
+        (
+            {"ward": Categorical(["A", "B"]), "ill": Boolean()},
+            {"constraints": [FixedCombinations(["ward", "ill"], [(w, True)]) for w in "AB"]},
+            "contradict each other: no row",
+        ),
         ({"age": Key("[0-8]")}, {}, "fewer values in its pattern .* which are 10"),
         ({"weight": Numerical(0, 9)}, {}, "missing in the data"),
         ({"age": Numerical()}, {"discovery_share": 0.0}, "need a public domain"),
@@ -105,6 +125,13 @@ def test_what_was_found_privately_can_be_declared(fitted):
 def test_what_cannot_be_meant_is_refused_before_a_row_is_read(columns, settings, words):
     with pytest.raises(ValueError, match=words):
         fit_table(visits(10), columns, 1.0, **settings)
+
+
+@pytest.mark.parametrize("name", ["epsilon", "delta", "people", "discovery_share"])
+def test_a_table_in_the_place_of_a_setting_is_not_shown(name):
+    settings = {"epsilon": 1.0, name: visits(10).assign(ward="CANARY")}
+    with pytest.raises(ValueError, match=rf"^{name} must .*, got DataFrame\.$"):
+        fit_table(visits(10), DECLARED, **settings)
 
 
 def test_a_table_without_rows_is_refused_where_their_number_is_public(monkeypatch):

@@ -2,6 +2,7 @@
 
 import pickle
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -23,6 +24,7 @@ from sdv_privpgd import (
 )
 from sdv_privpgd.columns.links import tree_of
 from sdv_privpgd.constraints import Inequality
+from sdv_privpgd.fitting.options import Asked
 from sdv_privpgd.privacy.ledger_file import read_ledger
 
 LINKS = [
@@ -362,7 +364,7 @@ def test_what_cannot_be_is_said_before_a_table_is_opened(columns, links, said):
 
 
 def test_what_stops_a_fit_of_tables_is_said(tables, fitted):
-    with pytest.raises(ValueError, match="are missing in the data"):
+    with pytest.raises(ValueError, match=r"^stays: The columns .'person'. are missing"):
         fit_tables({**tables, "stays": tables["stays"].drop(columns="person")}, COLUMNS, LINKS,
                    1.0, 1e-6)  # fmt: skip
     with pytest.raises(ValueError, match="The links are of the tables"):
@@ -479,6 +481,14 @@ def test_parts_of_the_budget_are_as_the_cube_roots_of_pairs_of_columns():
     # Of 'a' and the number of people one; of b, c, d three, and nine with those and the place.
     expected = np.cbrt([1, 3 + 9, 6 / 4])  # homes, people, and siblings of these
     assert list(shares.values()) == pytest.approx(expected / expected.sum(), rel=0.01)
+
+
+def test_what_parents_have_takes_nothing_from_what_is_found_of_children():
+    link, looked = Link("homes", "people", "home", max_children=2), set()
+    for own in ({}, dict.fromkeys("abcde", Categorical([1, 2]))):
+        told = {"homes": own, "people": {"x": Numerical(), "y": Categorical([1, 2])}}
+        looked.add(Asked.of(told, link, 1.0, 1e-6).asked("people")[1].parts_looked_into[0])
+    assert looked == {Fraction(1, 2)}
 
 
 def test_a_tree_is_the_same_in_any_order_of_its_links_and_after_use():

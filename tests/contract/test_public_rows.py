@@ -197,6 +197,11 @@ def test_what_is_no_prior_is_refused_before_anything_is_spent(prior, error, word
         Prior(table(2, 0), weight=np.array([1, np.inf]))
 
 
+def test_a_prior_s_file_may_be_compressed_or_separated_by_tabs(tmp_path):
+    table(9, 1).to_csv(tmp_path / "public.tsv.gz", sep="\t", index=False)
+    assert list(Prior(tmp_path / "public.tsv.gz").frame) == list(table(9, 1))
+
+
 def test_dtypes_of_a_prior_are_no_facts_of_the_table():
     public = table(2_000, 1).convert_dtypes(dtype_backend="pyarrow")
     public["seen"] = public["seen"].dt.tz_localize("Europe/Berlin")

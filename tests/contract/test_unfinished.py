@@ -425,7 +425,7 @@ class TestAnInterruptedDiscovery:
         synthesizer = PrivPGDSynthesizer(MIXED, 2.0, **sdv_tables.SMALL)
 
         monkeypatch.setattr(
-            "sdv_privpgd.privacy.curator.ValueCountsQuery.answer", fails(KeyboardInterrupt)
+            "sdv_privpgd.privacy.curator.ValueCounts.counts", fails(KeyboardInterrupt)
         )
         with quiet(), pytest.raises(KeyboardInterrupt) as caught:
             synthesizer.fit(PEOPLE)

@@ -74,6 +74,14 @@ def test_shares_are_the_population_s(fitted):
         assert abs(shares[0] - shares[1]).sum() < 0.06
 
 
+def test_weights_outside_their_range_are_told(fitted):
+    people = People(rows_are_people=True, weight_column="weight", weight_range=(2, 10))
+    settings = {**WEIGHED, "people": people, "method": "independent+pgm"}
+    clipped = fit_table(sampled(), COLUMNS, 3.0, **settings)
+    told = ["of the weights in 'weight' lie outside" in str(f.warnings) for f in (fitted, clipped)]
+    assert told == [False, True]
+
+
 def test_counts_are_sums_of_weights(fitted):
     rows = sampled()
     assert abs(fitted.num_rows - rows["weight"].sum() / 20) < 30

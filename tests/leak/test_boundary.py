@@ -289,7 +289,7 @@ class TestCuratorsOfATable:
         )
         curator = boundary.without_table(SCHEMA, books(), [known])
         assert curator.measurements == (known,)
-        assert curator._dataset.num_records() == 0
+        assert curator._dataset.counts(()) == 0
 
     def test_a_table_of_no_columns_has_no_rows(self):
         assert PrivateTable({}).known_rows(Adjacency.REPLACE_ONE) == 0
@@ -411,7 +411,7 @@ class TestBounds:
                 table.curator(SCHEMA, Books(self.weighed))
         none = boundary.without_table(SCHEMA, Books(ledger), [])
         assert none._dataset.units == 3_000
-        assert not none._dataset.num_records()
+        assert not none._dataset.counts(())
 
     @pytest.mark.parametrize(
         "table",

@@ -81,7 +81,7 @@ def recorded(table, strategy, ledger, monkeypatch, answers=None, of_person=()):
             numbers = np.array([*of_person, *[1] * (len(records) - len(of_person))])
             whole = Domain((*"abcd", "number"), (*SIZES, 256))
             own = Weighing("number", ledger.bound)
-            held = Dataset(whole, np.c_[records, own.of_cells(numbers).T])
+            held = Dataset(whole, np.c_[records, own.coded(own.of_rows({"number": numbers})).T])
             held = WeighedRecords(held, domain, own)
         curator = Curator(held, Books(ledger))
         release = pipeline.run(curator, replace(strategy, engine=MaximumEntropy(sweeps=3)))

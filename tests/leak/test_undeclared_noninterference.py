@@ -24,7 +24,7 @@ from sdv_privpgd.report import warnings
 
 def fix_categories(monkeypatch):
     """The released categories are part of the answer, so they are held fixed as well."""
-    counted = Counted(["A", "B", "C"], np.array([1, 9, 1, 2]))
+    counted = Counted(np.array(["A", "B", "C"], dtype=object), np.array([1, 9, 1, 2]))
     monkeypatch.setattr(ValueCounts, "counts", lambda self, name: counted)
     fixed = curator._noisy
 

@@ -1,5 +1,7 @@
 """For every pair of neighbors the answers differ by at most the stated sensitivity."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from answers import squared_change, values_of
@@ -18,7 +20,9 @@ from sdv_privpgd.columns.readings import Rarer, Reading
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.discovery.outside import fenced_whole
 from sdv_privpgd.estimate.features import EmbeddingQuery, SigmoidSumQuery
+from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
+from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import (
     Adjacency,
     CountQuery,
@@ -28,7 +32,6 @@ from sdv_privpgd.privacy.queries import (
     MarginalQuery,
     ModelErrorQuery,
     QuadrantQuery,
-    ValueCountsQuery,
 )
 from sdv_privpgd.privacy.streams import Looking
 
@@ -219,7 +222,7 @@ def test_a_record_falls_into_exactly_one_cell_of_each_marginal(data):
     for degree in range(len(domain) + 1):
         for clique in domain.cliques(degree):
             counts = table.counts(clique)
-            assert counts.sum() == table.num_records()
+            assert counts.sum() == table.counts(())
             assert np.abs(counts - replaced.counts(clique)).sum() in (0, 2)
             gone = counts - removed.counts(clique)
             assert gone.min() >= 0
@@ -232,7 +235,7 @@ def test_values_of_the_statistic_lie_on_the_grid_and_add_up(data):
     statistic = data.draw(queries(domain))[-1]
     value = int(statistic.answer(table)[0]) - int(statistic.answer(removed)[0])
     assert 0 <= value <= SigmoidSumQuery.GRID
-    assert 0 <= statistic.answer(table)[0] <= SigmoidSumQuery.GRID * table.num_records()
+    assert 0 <= statistic.answer(table)[0] <= SigmoidSumQuery.GRID * table.counts(())
 
 
 @given(st.data())
@@ -241,7 +244,7 @@ def test_a_record_falls_into_exactly_one_cell_of_each_table_of_half_spaces(data)
     query = data.draw(cut_marginals(domain))
     found = query.answer(table)
     assert found.shape == query.shape(domain)
-    assert found.sum() == table.num_records()
+    assert found.sum() == table.counts(())
     assert np.abs(found - query.answer(replaced)).sum() in (0, 2)
     gone = found - query.answer(removed)
     assert (gone.min(), gone.sum()) == (0 if gone.size > 1 else 1, 1)
@@ -281,13 +284,20 @@ def test_the_sensitivity_is_attained(query, part, adjacency):
 values = st.sampled_from([None, "a", "b", "", 1, 1.5, True, b"a"])
 
 
+def charged(adjacency):
+    """The squared sensitivity that a curator charges for the values of one column."""
+    ledger = PrivacyLedger.open(1.0, 1e-5, adjacency, reserved=Fraction(1e-6))
+    empty = Dataset(Domain(("a",), (2,)), np.zeros((0, 1)))
+    curator = Curator(empty, Books(ledger), values=values_of({"x": []}))
+    curator.discover(ledger.budget, ledger.reserved, what="x")
+    return dict(curator.ledger.charges[0].sensitivity_squared)[adjacency]
+
+
 @given(st.lists(values, max_size=8), values, values)
 def test_no_neighbor_changes_value_counts_by_more_than_their_sensitivity(shared, one, other):
-    query = ValueCountsQuery("x")
-
     def counts(cells):
-        held = values_of({"x": [(cell, 1) for cell in cells]})
-        return {(type(value), value): number for value, number in query.answer(held).pairs()}
+        held = values_of({"x": [(cell, 1) for cell in cells]}).counts("x")
+        return {(type(value), value): number for value, number in held.pairs()}
 
     for adjacency, (first, second) in {
         REPLACE: ([*shared, one], [other, *shared]),
@@ -295,7 +305,7 @@ def test_no_neighbor_changes_value_counts_by_more_than_their_sensitivity(shared,
     }.items():
         before, after = counts(first), counts(second)
         moved = [before.get(key, 0) - after.get(key, 0) for key in before.keys() | after.keys()]
-        assert sum(change**2 for change in moved) <= query.l2_sensitivity_squared(adjacency)
+        assert sum(change**2 for change in moved) <= charged(adjacency)
         # Values that one of them alone has: one of one row, which is never missing.
         own = [(key, after[key]) for key in after.keys() - before.keys()]
         assert all(number == 1 and key[1] is not None for key, number in own)
@@ -304,11 +314,10 @@ def test_no_neighbor_changes_value_counts_by_more_than_their_sensitivity(shared,
 
 @pytest.mark.parametrize("adjacency", Adjacency)
 def test_the_sensitivity_of_value_counts_is_attained(adjacency):
-    query = ValueCountsQuery("x")
     before, after = ([("a", 2)], [("a", 1), ("b", 1)] if adjacency is REPLACE else [("a", 1)])
-    one, two = (dict(query.answer(values_of({"x": cells})).pairs()) for cells in (before, after))
+    one, two = (dict(values_of({"x": cells}).counts("x").pairs()) for cells in (before, after))
     moved = sum((one.get(key, 0) - two.get(key, 0)) ** 2 for key in one.keys() | two.keys())
-    assert moved == query.l2_sensitivity_squared(adjacency)
+    assert moved == charged(adjacency)
 
 
 GRID = SIGNED_POWERS

@@ -165,8 +165,8 @@ class Crowd(Records):
     def total(self, tally):
         found = self.inner.total(tally)
         if not self.one_more:
-            return [[table * self.times for table in own] for own in found]
-        return [[table * self.times + table for table in own] for own in found]
+            return [table * self.times for table in found]
+        return [table * self.times + table for table in found]
 
 
 @pytest.mark.parametrize(

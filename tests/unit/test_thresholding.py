@@ -1,16 +1,23 @@
 """What a threshold adds to delta, against its definition in 60 digits."""
 
+from dataclasses import replace
 from fractions import Fraction
+from itertools import product
 
 import mpmath
 import pytest
 
 from sdv_privpgd.privacy import thresholding
+from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.privacy.thresholding import threshold_for, thresholded_delta
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
 SHAPES = [(1, 1), (14, 1), (3, 5)]
+
+
+def books(adjacency, rows=1, **whose):
+    return PrivacyLedger.open(1.0, 1e-5, adjacency, rows, **whose)
 
 
 def chance_by_definition(stddev, threshold, columns, rows):
@@ -27,7 +34,8 @@ def test_delta_is_its_bound_and_hardly_more(sigmas, stddev, shape):
     threshold = round(shape[1] + sigmas * stddev) + 1
     chance = chance_by_definition(stddev, threshold, *shape)
     for adjacency, delta in ((ADD, chance), (REPLACE, chance + chance / (1 - chance))):
-        found = thresholded_delta(stddev, threshold, *shape, adjacency)
+        columns, rows = shape
+        found = thresholded_delta(stddev, threshold, columns, books(adjacency, rows))
         if chance >= Fraction(1, 2):
             assert found == 1
         else:
@@ -36,17 +44,19 @@ def test_delta_is_its_bound_and_hardly_more(sigmas, stddev, shape):
 
 @pytest.mark.parametrize("adjacency", Adjacency)
 def test_deltas_of_one_a_half_and_exactly_the_reserve_are_decided_alike(adjacency, monkeypatch):
-    assert thresholded_delta(1.0, 2, 1, 1, adjacency) < 1  # a chance of 0.31
-    assert thresholded_delta(1.0, 2, 2, 1, adjacency) == 1  # twice that
-    assert thresholded_delta(10.0, -50, 1, 1, adjacency) == 1
-    delta = thresholded_delta(7.3, 40, 3, 5, adjacency)
-    assert threshold_for(7.3, delta, 3, 5, adjacency) == 40
-    assert thresholded_delta(7.3, 42, 3, 5, adjacency, 7) == delta
-    assert threshold_for(7.3, delta, 3, 5, adjacency, 7) == 42
+    one, three = books(adjacency), books(adjacency, 3)
+    assert thresholded_delta(1.0, 2, 1, one) < 1  # a chance of 0.31
+    assert thresholded_delta(1.0, 2, 2, one) == 1  # twice that
+    assert thresholded_delta(10.0, -50, 1, one) == 1
+    delta = thresholded_delta(7.3, 40, 3, three)
+    assert threshold_for(7.3, delta, 3, three) == 40
+    in_units = replace(three, people="who", weighed=True)  # one is 6 units
+    assert thresholded_delta(7.3, 43, 3, in_units) == delta
+    assert threshold_for(7.3, delta, 3, in_units) == 43
     monkeypatch.setattr(thresholding, "_RELATIVE_ERROR", 0.0)
     monkeypatch.setattr(thresholding, "erfc", lambda x: 0.5)
-    assert thresholded_delta(1.0, 3, 2, 1, adjacency) == 1
-    assert thresholded_delta(1.0, 3, 1, 1, ADD) == Fraction(1, 4)
+    assert thresholded_delta(1.0, 3, 2, one) == 1
+    assert thresholded_delta(1.0, 3, 1, books(ADD)) == Fraction(1, 4)
 
 
 @pytest.mark.parametrize("adjacency", Adjacency)
@@ -56,23 +66,26 @@ def test_deltas_of_one_a_half_and_exactly_the_reserve_are_decided_alike(adjacenc
     "delta", [Fraction(1e-12), Fraction(1e-6), Fraction(1, 10), Fraction(1, 2)]
 )
 def test_the_threshold_is_the_smallest_that_keeps_delta(delta, stddev, shape, adjacency):
-    threshold = threshold_for(stddev, delta, *shape, adjacency)
-    assert thresholded_delta(stddev, threshold, *shape, adjacency) <= delta
-    assert thresholded_delta(stddev, threshold - 1, *shape, adjacency) > delta
+    columns, ledger = shape[0], books(adjacency, shape[1])
+    threshold = threshold_for(stddev, delta, columns, ledger)
+    assert thresholded_delta(stddev, threshold, columns, ledger) <= delta
+    assert thresholded_delta(stddev, threshold - 1, columns, ledger) > delta
 
 
 @pytest.mark.parametrize("adjacency", Adjacency)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_search_begins_where_it_ends(shape, adjacency, monkeypatch):
     """Else it would take as long as the noise is large."""
-    tried = []
+    tried, (columns, rows) = [], shape
+    plain = books(adjacency, rows)
 
     def counted(stddev, threshold, *shape):
         tried.append(threshold)
         return thresholded_delta(stddev, threshold, *shape)
 
     monkeypatch.setattr(thresholding, "thresholded_delta", counted)
-    for stddev in (0.5, 7.3, 1e4, 2.0**40):
+    in_units = replace(plain, people="who", weighed=True)
+    for stddev, ledger in product((0.5, 7.3, 1e4, 2.0**40), (plain, in_units)):
         tried.clear()
-        assert threshold_for(stddev, Fraction(1e-9), *shape, adjacency) == tried[-1]
+        assert threshold_for(stddev, Fraction(1e-9), columns, ledger) == tried[-1]
         assert len(tried) <= (3 if stddev < 1e5 else 2_000)

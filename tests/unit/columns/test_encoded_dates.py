@@ -124,15 +124,16 @@ def test_never_has_its_own_day_in_a_format_without_a_year():
 
 
 def test_precisions_are_those_of_cells():
-    cells = ["2020-01-01", datetime.date(2020, 1, 1), "2020-01-01 10:00", None, "no date",
-             pd.Timestamp("2020-01-01T00:00:00.5")]  # fmt: skip
-    assert dates_.precisions(pd.Series(cells, dtype=object)).tolist() == [0, 0, 1, 4, 4, 3]
+    cells = ["2020-01-01", datetime.date(2020, 2, 1), "2020-01-02", "2020-01-01 10:00", None,
+             "no date", pd.Timestamp("2020-01-01T00:00:00.5"), "9999-12-31"]  # fmt: skip
+    found = dates_.precisions(pd.Series(cells, dtype=object))
+    assert found.tolist() == [0, 1, 2, 3, 7, 7, 6, 0]
     times = ["08:31", datetime.time(8, 30, 1), datetime.time(0), "08:30:00.5", "half past", None]
-    for clock, second in (("%H:%M:%S", 2), ("%H:%M", 1)):
+    for clock, second in (("%H:%M:%S", 5), ("%H:%M", 4)):
         found = dates_.precisions(pd.Series(times, dtype=object), clock)
-        assert found.tolist() == [1, second, 0, 1, 4, 4]  # no clock has parts of a second
+        assert found.tolist() == [4, second, 0, 4, 7, 7]  # no clock has parts of a second
     days = pd.Series(np.array(["1066-10-14T12", "2020-01-01T15"], "M8[s]")).dt.tz_localize("UTC")
-    assert dates_.precisions(days.dt.tz_convert("Etc/GMT-9")).tolist() == [0, 0]
+    assert dates_.precisions(days.dt.tz_convert("Etc/GMT-9")).tolist() == [0, 2]
     moments, _ = dates_.instants(pd.Series(times[2:3], dtype=object), "%H:%M on day %w of week %U")
     assert moments.tolist() == [int(np.datetime64("2000-01-01", "ns"))]
 

@@ -88,7 +88,15 @@ class TestCodes:
         assert ledger.mu_squared <= ledger.budget / 5
 
 
-def test_only_a_declared_end_is_watched():
+def test_rows_that_clearly_lie_beyond_a_range_that_was_found_are_told():
+    """Of claims in one row of a hundred the first grid shows nothing but zeros."""
+    rng = np.random.default_rng(0)
+    claims = np.where(rng.random(ROWS) < 0.01, rng.lognormal(9, 2, ROWS), 0).round(2)
+    said = [said_of(claims, {"sdtype": "numerical"}, seed=seed)[0] for seed in range(12)]
+    assert sum("lie above the range that was found, and were moved" in each for each in said) >= 6
+
+
+def test_few_rows_beyond_an_end_that_was_found_are_no_news():
     said, _ = said_of(with_code(ages(), -1), {"sdtype": "numerical", "range_min": 0})
     assert "range_min=0" in said
     assert said_of(with_code(ages(), 10_000, 0.001), {"sdtype": "numerical"})[0] == ""

@@ -130,8 +130,8 @@ class TestLooks:
         assert self.asks(sdtype="numerical", **narrow, decimal_places=0) == set()
         assert self.asks(sdtype="datetime") == {"grid", "precision"}
         ends = {"range_min": "2020-01-01", "range_max": "2020-12-31"}
-        assert self.asks(sdtype="datetime", **ends) == set()
-        assert self.asks(sdtype="datetime", **{**ends, "range_min": "1920-01-01"}) == set()
+        assert self.asks(sdtype="datetime", **ends) == {"precision"}
+        assert self.asks(sdtype="datetime", **{**ends, "range_min": "1920-01-02"}) == set()
         assert self.asks(sdtype="categorical") == {"categories"}
         assert self.asks(sdtype="categorical", range_values=["a"]) == set()
 

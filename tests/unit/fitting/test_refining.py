@@ -15,7 +15,8 @@ from sdv_privpgd.estimate.noisy_tables import noisy_tables
 from sdv_privpgd.fitting.mismatch import UNREAD
 from sdv_privpgd.methods import AllKWay, ParticleGradientDescent, PrivPGD, ProtectedThreshold
 from sdv_privpgd.plugin.auditing import kept_file
-from sdv_privpgd.privacy.ledger import PrivacyLedger, epsilon_in_all, raised
+from sdv_privpgd.privacy.ledger import PrivacyLedger, raised
+from sdv_privpgd.privacy.ledger_file import epsilon_in_all
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery
 
 COLUMNS = {"ward": Categorical(["A", "B", "C"]), "ill": Boolean(), "old": Boolean()}

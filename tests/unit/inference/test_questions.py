@@ -112,6 +112,7 @@ REFUSED = {
     "answer\\('count'\\) takes no of=, got 'age'": ("count", {"of": "age"}),
     "takes no among=": ("mean", {"of": "age", "among": {"ward": "A"}}),
     "q must be above 0 and below 1": ("quantile", {"of": "age", "q": 50}),
+    "q must be a positive number, got '0.5'": ("quantile", {"of": "age", "q": "0.5"}),
     "needs where=, as in": ("share", {}),
     "is of one column, got of=\\['age'\\]": ("mean", {"of": ["age"]}),
     "must name columns, each once": ("table", {"of": ["age", "age"]}),

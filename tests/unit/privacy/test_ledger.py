@@ -11,7 +11,8 @@ from sdv_privpgd.cli.journal import after, check_spending, closed, rest
 from sdv_privpgd.cli.saying import CommandError
 from sdv_privpgd.fitting.resume import booked
 from sdv_privpgd.privacy.accounting import epsilon_of, mu_squared_of
-from sdv_privpgd.privacy.ledger import PrivacyBudgetError, PrivacyLedger, epsilon_in_all, raised
+from sdv_privpgd.privacy.ledger import PrivacyBudgetError, PrivacyLedger, raised
+from sdv_privpgd.privacy.ledger_file import epsilon_in_all
 from sdv_privpgd.privacy.noise import SAMPLING_DELTA
 from sdv_privpgd.privacy.queries import Adjacency
 
@@ -142,7 +143,7 @@ def test_unlike_ledgers_do_not_compose(ledger, other):
 @pytest.mark.parametrize("rows", [0, -1, 1.5, True, "1"])
 def test_a_group_that_is_no_positive_whole_number_is_refused(rows):
     # 0 would make every sensitivity 0, and every answer exact.
-    said = f"^rows_per_person must be a whole number, 1 or more, got {rows!r}.$"
+    said = f"^rows_per_person must be an integer of at least 1, got {rows!r}.$"
     with pytest.raises(ValueError, match=said):
         PrivacyLedger.open(1.0, 1e-5, REPLACE, rows_per_person=rows)
 
@@ -157,7 +158,7 @@ def test_opening_checks_epsilon_and_delta():
 @pytest.mark.parametrize("name", ["bounded", "", None])
 def test_an_unknown_adjacency_is_refused(ledger, name):
     with pytest.raises(ValueError, match="replace_one"):
-        Adjacency.parse(name)
+        Adjacency(name)
 
 
 MILLIONTHS = [(0, 0), (4, 0), (0, 3), (3, 2), (1, 4), (4, 5), (5, 5), (7, 7)]

@@ -211,7 +211,7 @@ def test_questions_of_cuts_and_adjacencies_are_named():
     cut = Cut((Line("b", (0, 1, 2)), Line("c", (0, 1, 2, 3))), (1, 1), (3,))
     described = CutMarginalQuery(("a",), (cut,)).describe()
     assert described == "marginal of a x a threshold over b, c"
-    assert [Adjacency.parse(each) for each in ("add_remove", "replace_one", ADD)] == [
+    assert [Adjacency(each) for each in ("add_remove", "replace_one", ADD)] == [
         ADD, REPLACE, ADD,
     ]  # fmt: skip
     count = Measurement(query=CountQuery(), answer=np.array([3]), stddev=1.0)

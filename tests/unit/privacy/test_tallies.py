@@ -15,8 +15,8 @@ from sdv_privpgd.columns.readings import Rarer, Readable, Reading
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.privacy.counting import LookupSums, TableCounts, units_of
 from sdv_privpgd.privacy.streams import (
-    ByDigit,
     Encoding,
+    InUnits,
     Looking,
     MarginRecords,
     Weighing,
@@ -61,10 +61,10 @@ PEOPLE = "person", 3, True
 """A row of a person with 1, 2 or 3 of them is 6, 3 or 2 units."""
 
 
-def by_digit(name):
-    """The same for each digit of what rows count as, which is the last code."""
+def in_units(name):
+    """The same of rows that count as so many units, which the last code says."""
     units = np.array([6, 3, 2])[NUMBERS]
-    return ByDigit(tally_of(name), Weighing("number", PEOPLE)), np.vstack([CODES, units])
+    return InUnits(tally_of(name), Weighing("number", PEOPLE)), np.vstack([CODES, units])
 
 
 def by_hand(name):
@@ -87,11 +87,7 @@ def by_hand(name):
 
 def same(one, other):
     np.testing.assert_equal(one, other)
-    assert all(table.dtype == np.int64 for table in flat(one))
-
-
-def flat(total):
-    return [each for part in total for each in (flat(part) if isinstance(part, list) else [part])]
+    assert [table.dtype for table in one] == [table.dtype for table in other]
 
 
 def of_all(tally, items):
@@ -103,18 +99,18 @@ def of_all(tally, items):
 
 @pytest.mark.parametrize("cut", [0, 1, 2_500, 6_000])
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("made", [lambda name: (tally_of(name), CODES), by_digit])
+@pytest.mark.parametrize("made", [lambda name: (tally_of(name), CODES), in_units])
 def test_parts_are_merged_to_the_whole(name, made, cut):
     tally, codes = made(name)
     whole = of_all(tally, [codes])
     parts = codes[:, :cut], codes[:, cut:]
     same(of_all(tally, parts), whole)
     one, other = (of_all(tally, [part]) for part in parts)
-    kept = [table.copy() for table in flat(other)]
+    kept = [table.copy() for table in other]
     tally.merge(one, other)
     same(one, whole)
-    same(flat(other), kept)
-    same(flat(tally.zero()), [0 * table for table in flat(whole)])
+    same(other, kept)
+    same(tally.zero(), [0 * table for table in whole])
 
 
 @pytest.mark.parametrize("name", ["cliques", "groups", "cuts"])
@@ -137,12 +133,14 @@ def test_sums_are_those_of_all_records():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_rows_with_each_digit_are_apart(name):
-    tally, codes = by_digit(name)
-    parts = of_all(tally, [codes])
-    assert len(parts) == 3
-    for own, numbers in zip(parts, ([1], [0, 1, 2], [0]), strict=True):  # of 6, 3 and 2 units
-        same(own, of_all(tally_of(name), [CODES[:, np.isin(NUMBERS, numbers)]]))
+def test_a_row_counts_as_its_units(name):
+    tally, codes = in_units(name)
+    found = of_all(tally, [codes])
+    each = [of_all(tally_of(name), [CODES[:, number == NUMBERS]]) for number in range(3)]
+    expected = [6 * one + 3 * two + 2 * three for one, two, three in zip(*each, strict=True)]
+    np.testing.assert_equal(found, expected)
+    exact = object if isinstance(tally_of(name), LookupSums) else np.int64
+    assert all(table.dtype == exact for table in found)
 
 
 GRID = SIGNED_POWERS
@@ -162,8 +160,8 @@ def seen(found):
     # Each row has one code of each kind.
     assert all(table.min() >= 0 for table in found.tables.values())
     (number,) = {int(table.sum()) for table in found.tables.values()}
-    values = found.values | found.numbers
-    return (number, found.tables, {name: own.counted().pairs() for name, own in values.items()})
+    values = {name: own.counted().pairs() for name, own in found.values.items()}
+    return (number, found.tables, values)
 
 
 def rows(part):
@@ -199,7 +197,8 @@ def test_a_row_s_own_hash_draws_the_columns_that_it_is_counted_in():
     }
     columns["a"][:1_000], columns["b"][1_000:] = "known", None
     rarer = Rarer({**dict.fromkeys(columns, ()), "a": ["known"]}, 3)
-    found = {name: sum(n for _, n in own) for name, own in rarer_counts(rarer, columns)}
+    ones = np.ones(4_000, dtype=np.int64)
+    found = {name: sum(n for _, n in own) for name, own in rarer_counts(rarer, columns, ones)}
     assert sum(found.values()) == 3 * 4_000
     # Seven columns of each row have rarer values, and each of them is as likely counted.
     expected = dict.fromkeys(columns, 3 / 7 * 4_000) | {"a": 3 / 7 * 3_000, "b": 3 / 7 * 1_000}
@@ -207,11 +206,11 @@ def test_a_row_s_own_hash_draws_the_columns_that_it_is_counted_in():
         assert abs(number - expected[name]) < 5 * expected[name] ** 0.5
     # All of few are counted, and a truth is no number.
     few = {name: pd.Series([1, 1, True, None, "x"], dtype=object) for name in "ab"}
-    counted = dict(rarer_counts(Rarer({"a": [True], "b": []}, 2), few))
+    counted = dict(rarer_counts(Rarer({"a": [True], "b": []}, 2), few, ones[:5]))
     assert [key for key, _ in counted["a"]] == [1, 1, "x"]
     assert sum(n for _, n in counted["b"]) == 4
-    ((_, alone),) = rarer_counts(Rarer({"a": ()}, 1), {"a": pd.Series(range(50))})
-    assert alone == [(number, 1) for number in range(50)]
+    ((_, alone),) = rarer_counts(Rarer({"a": ()}, 1), {"a": pd.Series(range(50))}, 6 * ones[:50])
+    assert alone == [(number, 6) for number in range(50)]
 
 
 @pytest.mark.parametrize(
@@ -225,11 +224,11 @@ def test_a_row_s_own_hash_draws_the_columns_that_it_is_counted_in():
         (
             Ticks(0, 3, 4), {},
             ["1970-01-02", None, "3.1.1970", "1970-01-09T00:00:01", "1960-01-01 01:00:00.1"],
-            5, [[1, 4, 4, 3, 0], [0, 4, 4, 2, 3]],
+            8, [[1, 4, 4, 3, 0], [2, 7, 7, 5, 6]],
         ),
         (
             Ticks(0, 3, 4), {"datetime_format": "%d.%m.%Y"},
-            ["1970-01-02", "3.1.1970"], 5, [[4, 2], [4, 0]],
+            ["1970-01-02", "3.1.1970"], 8, [[4, 2], [7, 2]],
         ),
         (
             Interval(0, 8, 4), {"number_format": NumberFormat("1234,5")},
@@ -255,7 +254,7 @@ def test_numbers_are_read_in_their_format_and_days_by_the_clock_of_their_dtype()
     late = pd.Series(pd.to_datetime(["1970-01-02T23:00Z"]).tz_convert("Asia/Tokyo"))
     sparse = pd.Series(pd.arrays.SparseArray(np.array(["1970-01-03", "NaT"], "datetime64[ns]")))
     found = [[each.tolist() for each in reading.codes(days)] for days in (late, sparse)]
-    assert found == [[[2], [1]], [[2, 4], [0, 4]]]
+    assert found == [[[2], [3]], [[2, 4], [2, 7]]]
 
 
 @pytest.mark.parametrize(

@@ -113,7 +113,7 @@ def test_it_is_handed_a_copy_of_all_codes_which_is_wiped():
 
 
 def test_more_than_is_left_is_refused_before_a_record_is_read(monkeypatch):
-    monkeypatch.setattr(Dataset, "total", lambda *_: pytest.fail("a record was read"))
+    monkeypatch.setattr(Dataset, "blocks", lambda *_: pytest.fail("a record was read"))
     held = curator()
     with pytest.raises(PrivacyBudgetError, match="is left"):
         train(held, Toy(), share=Fraction(101, 100))

@@ -1,5 +1,6 @@
 """Values are counted in one spelling, and released above a threshold alone."""
 
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 
@@ -21,6 +22,7 @@ from sdv_privpgd.privacy.thresholding import threshold_for, thresholded_delta
 from sdv_privpgd.privacy.value_counts import Counted, ValueCounts
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
+BOOKS = {each: PrivacyLedger.open(1.0, 1e-5, each) for each in Adjacency}
 CELLS = [
     1, 1.0, True, np.True_, np.int8(1), 0, 0.0, -0.0, False, None, float("nan"), pd.NA, pd.NaT,
     "a", "1", b"a", Decimal(1), Fraction(1, 3), 10**400, float("inf"), 2.5, (1,), [1], object(),
@@ -34,19 +36,19 @@ def one_by_one(column):
 
 class TestThresholds:
     def test_they_are_those_of_columns_adjacency_reserve_and_rows_of_a_person(self):
-        one = thresholded_delta(10.0, 60, 4, 1, ADD)
-        assert float(thresholded_delta(10.0, 60, 4, 1, REPLACE)) == pytest.approx(
+        one = thresholded_delta(10.0, 60, 4, BOOKS[ADD])
+        assert float(thresholded_delta(10.0, 60, 4, BOOKS[REPLACE])) == pytest.approx(
             float(2 * one), rel=1e-6
         )
-        assert thresholded_delta(10.0, 60, 8, 1, ADD) == 2 * one
+        assert thresholded_delta(10.0, 60, 8, BOOKS[ADD]) == 2 * one
         delta, stddev, draws = Fraction(1, 1000), 9.0, 2_000_000
-        threshold = threshold_for(stddev, delta, 1, 1, ADD)
+        threshold = threshold_for(stddev, delta, 1, BOOKS[ADD])
         released = int((1 + rounded_gaussian(stddev, draws) >= threshold).sum())
         assert released <= 1000 * draws / 1e6 + 5 * (1000 * draws / 1e6) ** 0.5
         lower = int((1 + rounded_gaussian(0.9 * stddev, draws) >= threshold).sum())
         assert lower < 0.6 * released, "the test would not notice a smaller scale"
-        threshold = threshold_for(10.0, Fraction(1e-6), 1, 5, ADD)
-        assert threshold > threshold_for(10.0, Fraction(1e-6), 1, 1, ADD) + 4
+        threshold = threshold_for(10.0, Fraction(1e-6), 1, replace(BOOKS[ADD], rows_per_person=5))
+        assert threshold > threshold_for(10.0, Fraction(1e-6), 1, BOOKS[ADD]) + 4
 
 
 class TestKeys:
@@ -100,7 +102,7 @@ class TestTheCurator:
         assert 0.5e-6 < charge.delta <= Fraction(1e-6) + Fraction(1, 2**120)
 
     def test_rarer_values_pay_for_the_columns_that_a_row_is_counted_in(self):
-        counted = {name: Counted(["a"], np.array([500, 0])) for name in "xyz"}
+        counted = {name: Counted(np.array(["a"]), np.array([500, 0])) for name in "xyz"}
         charged = []
         for most in (1, 2, 3, None):
             curator = self.curator([])
@@ -112,7 +114,7 @@ class TestTheCurator:
         assert [charge.num_queries for charge in charged] == [3] * 4
         # The tail is that of so many values as a row may have on its own.
         for charge, most in zip(charged, (1, 2, 3, 3), strict=True):
-            own = thresholded_delta(charge.stddev, charge.threshold, most, 1, REPLACE)
+            own = thresholded_delta(charge.stddev, charge.threshold, most, BOOKS[REPLACE])
             assert own == pytest.approx(charge.delta)
 
     @pytest.mark.parametrize("cells", [[], [None] * 9])

@@ -143,6 +143,8 @@ PLANTED = {
     "one cell": (AGE, [*[0] * 5, 1, *[0] * 6], r"^Nearly all rows have one .* \(38 – 41 in "),
     "dates as numbers": (
         whole(20_190_101, 20_211_231), [1] * 12, r"^Numbers may be dates.*: 'x'"),
+    "months as numbers": (
+        whole(201_901, 202_112), [1] * 12, r"^Numbers may be dates.*: 'x'"),
     "rare": (CITY, [3, 2, 2, *[0.001] * 5], r"'x' \(5 of 8: city 3, city 4, city 5 and 2 others"),
 }
 # fmt: on
@@ -326,6 +328,7 @@ TAILS = {
         PAID | CENTS | {"frequencies": [60, *[5] * 8, 1e-7, 1e-9]}, [60, 40], True
     ),
     "nearly all missing": (INCOME, [*[0.01] * 11, 0.05, 99], False),
+    "few ones among zeros, in cells of their own": (whole(0, 1), [99.7, 0.3], False),
 }  # fmt: skip
 
 

@@ -54,12 +54,12 @@ def test_several_rows_have_so_many_times_mu_and_all_deltas():
     assert "with 2, 4 and 12 rows it is 2.15, 4.75 and 18.3" in said
     assert said == whose_row(books())  # before anything is spent, of all that may be
     ledger = books(reserved=Fraction(1, 10**6))
-    own = thresholded_delta(9.0, 60, 3, 1, ledger.adjacency)
+    own = thresholded_delta(9.0, 60, 3, ledger)
     asked = charge(ledger, threshold=60, delta=own, mu_squared=ledger.budget / 2)
     left = float(Fraction(1e-5) - own)
     epsilon, delta = of_rows(ledger.record(asked), 4)
     assert epsilon == pytest.approx(epsilon_of(ledger.budget / 2 * 16, left))
-    of_four = thresholded_delta(9.0, 60, 3, 4, ledger.adjacency)
+    of_four = thresholded_delta(9.0, 60, 3, replace(ledger, rows_per_person=4))
     assert of_four > 4 * own
     assert delta == pytest.approx(left + float(of_four))
     assert "at delta" in whose_row(ledger.record(replace(asked, threshold=55, delta=own)))

@@ -18,10 +18,10 @@ from commands import run
 
 import sdv_privpgd
 from sdv_privpgd import FittedTable
-from sdv_privpgd.cli.reading import open_table, read_table
+from sdv_privpgd.cli.reading import convert, open_table, read_table
 from sdv_privpgd.cli.saying import CommandError
 from sdv_privpgd.columns.dialect import Reading
-from sdv_privpgd.sources import arrow, csv, spark, texts
+from sdv_privpgd.sources import arrow, csv, spark
 from sdv_privpgd.sources.arrow import ArrowSource
 from sdv_privpgd.sources.csv import CsvFiles, CsvSource, parsing
 from sdv_privpgd.sources.opening import open_source
@@ -275,7 +275,7 @@ class TestReaders:
 def test_a_dtype_that_does_not_fit_is_told_without_a_cell(error, monkeypatch):
     monkeypatch.setattr(pd.Series, "astype", raising(error))
     column, dtype = pd.Series([TEXT], dtype=object), pd.api.types.pandas_dtype("int8")
-    assert traces(told_of(lambda: texts.convert(column, dtype))) == []
+    assert traces(told_of(lambda: convert(column, dtype))) == []
 
 
 def handlers():
