@@ -19,7 +19,7 @@ from sdv_privpgd.columns.values import LOOKS
 _DAYS = (
     "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m/%d", "%Y.%m.%d",
     "%d.%m.%y", "%d/%m/%y", "%m/%d/%y", "%d-%m-%y", "%d %B %Y", "%d %b %Y", "%d-%b-%Y", "%d.%m.",
-    "%Y-%m-%d", "%Y-%m", "%b-%Y", "%b %Y", "%B %Y",
+    "%Y-%m-%d", "%Y-%m", "%Y/%m", "%m/%Y", "%m-%Y", "%b-%Y", "%b %Y", "%B %Y",
 )  # fmt: skip
 _TIMES = "%H:%M", "%H:%M:%S", "%I:%M %p"
 _MOMENTS = tuple(" ".join(each) for each in product(_DAYS, _TIMES))
