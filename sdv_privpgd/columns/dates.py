@@ -25,9 +25,6 @@ BEYOND = EARLIEST + _DAY_OF, LATEST - _DAY_OF
 CLOCKS = "%H:%M:%S", "%H:%M"
 """The formats of times of the day where none is declared. In both, text may have seconds or not."""
 
-MINUTE = 60 * 10**9
-"""A minute in nanoseconds."""
-
 _EPOCH, _IN_2000 = datetime(1970, 1, 1), date(2000, 1, 1)
 _FAR = [np.datetime64(day, "us") for day in ("0001-01-01", "9999-12-31")]
 

@@ -260,7 +260,8 @@ def distinct(series: pd.Series) -> tuple[list, np.ndarray | slice]:
     all are of kinds whose values differ from those of any other, and whose code is known.
     """
     if isinstance(series.dtype, pd.CategoricalDtype):
-        return [*cells(pd.Series(series.cat.categories)), None], series.cat.codes.to_numpy()
+        used = series.cat.remove_unused_categories().cat
+        return [*cells(pd.Series(used.categories)), None], used.codes.to_numpy()
     if series.dtype.kind in "biuf":
         places, found = pd.factorize(series)
         return [*cells(pd.Series(found)), None], places  # -1, the last one, is missing

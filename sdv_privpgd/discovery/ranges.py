@@ -13,7 +13,7 @@ from sdv_privpgd.columns.bins import Categories, Interval, Ticks
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.cutting import USUAL_BINS, column_of
 from sdv_privpgd.columns.date_formats import survive_writing
-from sdv_privpgd.columns.dates import BEYOND, CLOCKS, LATEST, MINUTE, to_ticks
+from sdv_privpgd.columns.dates import BEYOND, CLOCKS, LATEST, to_ticks
 from sdv_privpgd.columns.facts import (
     ColumnFacts,
     DateFacts,
@@ -433,7 +433,7 @@ def _rough_dates(
 
 def _in_minutes(known: DateFacts) -> DateFacts:
     """Times of the day in minutes, if the range has a whole one of what they are whole in."""
-    step = 60 * MINUTE if known.whole == "h" else MINUTE
+    step = (60 if known.whole == "h" else 1) * 60 * 10**9
     first, last = (end // step * step for end in (known.ends[0] + step - 1, known.ends[1]))
     if first > last:
         return replace(known, whole=None)

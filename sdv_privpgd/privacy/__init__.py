@@ -22,9 +22,9 @@ An auditor reads these files, in this order, with their lines of code:
     ``columns/encoding.py``         36  columns to codes
     ``columns/readings.py``        138  cells of which little is known to codes
     ``columns/recoding.py``        107  codes for missing, and groups of codes
-    ``columns/scalars.py``         197  numbers, truths and text of cells
+    ``columns/scalars.py``         198  numbers, truths and text of cells
     ``columns/number_formats.py``   48  numbers as they are written
-    ``columns/dates.py``           153  dates of cells
+    ``columns/dates.py``           152  dates of cells
     ``sources/source.py``           83  what rows come from
     ``sources/frames.py``           42  frames of pandas
     ``sources/people.py``          116  no more than so many rows of a person

@@ -51,6 +51,7 @@ def test_a_value_has_one_spelling(cell, value):
 def test_a_missing_cell_and_an_unused_category_change_no_other(categories):
     column = pd.Series(pd.Categorical([categories[0], None], categories=categories))
     assert scalars.cells(column) == [categories[0], None]
+    assert scalars.distinct(column)[0] == [categories[0], None]
     assert list(scalars.key_counts(column)) == [(categories[0], 1), (None, 1)]
 
 
