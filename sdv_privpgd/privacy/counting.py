@@ -142,7 +142,7 @@ class TableCounts(CodeTally):
         for axes, shape, cuts, table in each:
             intervals = (known[c] if c in known else self._places(c, item) for c in cuts)
             cells = np.zeros(item.shape[1], dtype=np.int64)
-            for size, own in zip(shape, chain((item[axis] for axis in axes), intervals), strict=True):
+            for size, own in zip(shape, chain(map(item.__getitem__, axes), intervals), strict=True):
                 cells *= size
                 cells += own
             # Floats hold the units of a block exactly: they are fewer than 2^53.
