@@ -6,11 +6,11 @@ from house import ROOT, circles, floors, lines_of_code, measured
 from second_runs import SECOND_RUN
 
 MOST = {
-    "package lines": 63_438,
-    "package lines of code": 42_560,
+    "package lines": 63_383,
+    "package lines of code": 42_527,
     "package files": 238,
-    "test lines": 53_422,
-    "constants": 243,
+    "test lines": 53_509,
+    "constants": 241,
     "floors": 14,
     "circles": 0,
     "arrows": 109,
