@@ -53,7 +53,7 @@ class TestArguments:
             *[("people", wrong) for wrong in (0, "who", {})],
             # NumPy's, each as its wrong kind.
             *[("epsilon", np.bool_(True)), ("delta", np.bool_(True)), ("verbose", np.int64(1))],
-            *[("discovery_share", np.bool_(False)), ("seed", np.array([1, 2]))],
+            *[("discovery_share", np.bool_(False)), ("seed", np.float64(0.5))],
         ],
     )
     def test_a_wrong_argument_is_named_with_its_value(self, argument, wrong):
