@@ -11,7 +11,7 @@ number of rows, on a budget that makes the noise as large beside them.
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
@@ -150,6 +150,9 @@ class _RepeatedRecords(Records):
     @property
     def units(self) -> int:
         return self._records.units
+
+    def blocks(self) -> Iterator[np.ndarray]:
+        return self._records.blocks()
 
     def total(self, tally: Any) -> Tables:
         return [table * self._times for table in self._records.total(tally)]
