@@ -6,8 +6,8 @@ from house import ROOT, circles, floors, lines_of_code, measured
 from second_runs import SECOND_RUN
 
 MOST = {
-    "package lines": 63_383,
-    "package lines of code": 42_527,
+    "package lines": 63_386,
+    "package lines of code": 42_529,
     "package files": 238,
     "test lines": 53_509,
     "constants": 241,
