@@ -366,7 +366,8 @@ class Density:
     def closer(self, rows: float, alone: Mapping[float, float], stddev: float) -> np.ndarray | None:
         """The edges of the next look; ``None`` if no cell surely has many of the ``rows``.
 
-        Numbers that many rows share ``alone``, with about how many, are not to be spread.
+        Numbers that many rows share ``alone``, with about how many, are not to be spread. A cell is
+        cut into at most as many parts as its rows will be standard deviations.
         """
         cells = np.searchsorted(self.edges[1:-1], [*alone], side="right")
         counts = self.counts - np.bincount(cells, [*alone.values()], self.counts.size)
