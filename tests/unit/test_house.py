@@ -6,7 +6,7 @@ from house import ROOT, circles, floors, lines_of_code, measured
 from second_runs import SECOND_RUN
 
 MOST = {
-    "package lines": 63_386,
+    "package lines": 63_387,
     "package lines of code": 42_529,
     "package files": 238,
     "test lines": 53_509,
