@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import time
 from typing import Any, ClassVar
 
-from sdv_privpgd.base.arguments import check_flag
+from sdv_privpgd.base.arguments import check_flag, shown
 from sdv_privpgd.columns.keys import keys_of
 from sdv_privpgd.columns.parsing import read_facts
 
@@ -170,7 +170,7 @@ class TimeOfDay(Datetime):
         except ValueError as error:
             raise ValueError(
                 "range_min and range_max of TimeOfDay must be datetime.time or text such as "
-                f"'08:30', got {range_min!r} and {range_max!r}."
+                f"'08:30', got {shown(range_min)} and {shown(range_max)}."
             ) from error
         written = (str(end) if form is None else end.strftime(form) for end in ends)
         super().__init__(*written, **others)

@@ -13,6 +13,7 @@ from typing import Any
 
 import pandas as pd
 
+from sdv_privpgd.base.arguments import shown
 from sdv_privpgd.columns.dtypes import cast, categories_in, is_decimal, is_whole
 
 if sys.version_info >= (3, 11):
@@ -51,8 +52,9 @@ def _read(name: str, regex_format: str) -> list[Any]:
         return _places(parsed)
     except (re.error, TypeError, ValueError) as error:
         raise ValueError(
-            f"The key {name!r} has the regex_format {regex_format!r}, which cannot be counted up: "
-            f"{error}. Use characters, classes, groups, alternatives and repeats as [0-9]{{1,8}}."
+            f"The key {name!r} has the regex_format {shown(regex_format)}, which cannot be "
+            f"counted up: {error}. Use characters, classes, groups, alternatives and repeats as "
+            "[0-9]{1,8}."
         ) from None
 
 

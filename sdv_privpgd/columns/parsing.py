@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
-from sdv_privpgd.base.arguments import check_flag, check_integer
+from sdv_privpgd.base.arguments import check_flag, check_integer, shown
 from sdv_privpgd.columns.column import EXACT_IN_FLOAT, Column
 from sdv_privpgd.columns.cutting import EXACT_DIGITS, can_write, column_of, tick_of
 from sdv_privpgd.columns.date_formats import span_of_format
@@ -257,17 +257,17 @@ def _number(what: str, value: Any) -> Number:
     """A number as it is written, with NumPy's scalars as Python's own."""
     number = plain(value)
     if isinstance(number, bool | str | bytes | None):
-        raise ValueError(f"{what} must be a number, got {value!r}.")
+        raise ValueError(f"{what} must be a number, got {shown(value)}.")
     with contextlib.suppress(OverflowError):
         if math.isfinite(number):
             return number
-    raise ValueError(f"{what} must be finite and fit a float, got {value!r}.")
+    raise ValueError(f"{what} must be finite and fit a float, got {shown(value)}.")
 
 
 def _increment(what: str, value: Any) -> int:
     increment = exactly(_number(what, value))
     if increment.denominator > 1 or increment < 1:
-        raise ValueError(f"{what} must be a whole number of at least 1, got {value!r}.")
+        raise ValueError(f"{what} must be a whole number of at least 1, got {shown(value)}.")
     return int(increment)
 
 
@@ -280,7 +280,7 @@ def _rounding(what: str, value: Any) -> tuple[tuple[Number, float], ...]:
     if not is_right or sum(share for _, share in read) > 1:
         raise ValueError(
             f"{what} must be pairs of a step above 0 and of the share of the numbers that are "
-            f"rounded to it, as in [[1000, 0.4], [100, 0.2]], got {value!r}."
+            f"rounded to it, as in [[1000, 0.4], [100, 0.2]], got {shown(value)}."
         )
     return tuple(read)
 
@@ -291,12 +291,12 @@ def _number_format(places: int | None, what: str, value: Any) -> NumberFormat:
     except (TypeError, ValueError):
         raise ValueError(
             f"{what} must be how the table writes 1234.5 or -1234.5, such as '$1,234.50', "
-            f"'1.234,5 %', '(1,234.50)' or '1234 kg', got {value!r}."
+            f"'1.234,5 %', '(1,234.50)' or '1234 kg', got {shown(value)}."
         ) from None
     if places is not None and places > written.places:
         raise ValueError(
             f"{what} writes {written.places} decimal places, which are fewer than "
-            f"decimal_places={places}: got {value!r}. Write 1234.5 with more zeros, or leave "
+            f"decimal_places={places}: got {shown(value)}. Write 1234.5 with more zeros, or leave "
             "decimal_places out."
         )
     return written
@@ -316,7 +316,9 @@ def _truth_values(name: str, false: Any, true: Any) -> tuple:
 def _format(what: str, value: Any) -> str:
     # Without directives pandas would know words of its own, such as "mixed".
     if not (isinstance(value, str) and "%" in value):
-        raise ValueError(f"{what} must be a string of directives like '%Y-%m-%d', got {value!r}.")
+        raise ValueError(
+            f"{what} must be a string of directives like '%Y-%m-%d', got {shown(value)}."
+        )
     return value
 
 
@@ -335,7 +337,7 @@ def _moments(datetime_format: str | None, what: str, dates: Sequence) -> list[in
         raise ValueError(
             f"{what} must be a date after 1678-01-01 and before 2262-04-11{written}, or one that "
             "stands for never, which is 0001-01-01 or 9999-12-31 there, got "
-            f"{dates[int(unread.argmax())]!r}."
+            f"{shown(dates[int(unread.argmax())])}."
         )
     return inside.tolist()
 
@@ -348,7 +350,7 @@ def _end(datetime_format: str | None, what: str, end: Any) -> tuple[int, bool]:
 
 def _unit(what: str, value: Any) -> str:
     if value not in UNITS:
-        raise ValueError(f"{what} must be one of NumPy's units, such as 'D', got {value!r}.")
+        raise ValueError(f"{what} must be one of NumPy's units, such as 'D', got {shown(value)}.")
     return value
 
 
@@ -381,7 +383,7 @@ def _frequencies(key: str, number: int, what: str, value: Any) -> tuple[float, .
 
 def _listed(what: str, values: Any) -> list:
     if not isinstance(values, _LISTS):
-        raise ValueError(f"{what} must be a list, got {values!r}.")
+        raise ValueError(f"{what} must be a list, got {shown(values)}.")
     return list(values)
 
 
@@ -392,7 +394,7 @@ def _categories(what: str, values: Any) -> tuple:
         if read is None:
             raise ValueError(
                 f"{what} may hold strings, numbers, booleans, dates and times without a time zone, "
-                f"got {value!r}. Say with range_is_nullable whether values may be missing."
+                f"got {shown(value)}. Say with range_is_nullable whether values may be missing."
             )
     if len(set(declared)) < len(declared):
         raise ValueError(
@@ -407,7 +409,7 @@ def _other(declared: Collection, what: str, value: Any) -> Any:
     if read is None or read in declared:
         raise ValueError(
             f"{what} stands for values that are not in range_values: it must be a string, a number "
-            f"or a boolean that is not one of them, got {value!r}."
+            f"or a boolean that is not one of them, got {shown(value)}."
         )
     return read
 
@@ -415,7 +417,9 @@ def _other(declared: Collection, what: str, value: Any) -> Any:
 def _groups(among: Collection | None, what: str, value: Any) -> tuple[tuple[str, Any], ...]:
     """Codes and their groups, which are ``among`` the declared categories, if these are all."""
     if not isinstance(value, Mapping) or not value:
-        raise ValueError(f"{what} must map codes to groups, as in {{'A00': 'I'}}, got {value!r}.")
+        raise ValueError(
+            f"{what} must map codes to groups, as in {{'A00': 'I'}}, got {shown(value)}."
+        )
     found = {}
     for code, group in value.items():
         key, known = code_of(code), category(group)
@@ -437,7 +441,8 @@ def _missing_codes(facts: ColumnFacts, nullable: bool | None, what: str, value: 
     codes = tuple(dict.fromkeys(map(category, _listed(what, value))))
     if None in codes:
         raise ValueError(
-            f"{what} may hold strings, numbers, dates and times without a time zone, got {value!r}."
+            f"{what} may hold strings, numbers, dates and times without a time zone, got "
+            f"{shown(value)}."
         )
     groups = dict(getattr(facts, "groups", None) or ())
     declared = groups or getattr(facts, "values", None) or ()

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import pandas as pd
 
+from sdv_privpgd.base.arguments import shown
 from sdv_privpgd.columns.bins import BELOW_ONE
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.cutting import column_of
@@ -298,7 +299,9 @@ class ProgrammableConstraint(Decides):
 
     def __post_init__(self) -> None:
         if not callable(self.is_valid):
-            raise ValueError(f"is_valid must be a function of a DataFrame, got {self.is_valid!r}.")
+            raise ValueError(
+                f"is_valid must be a function of a DataFrame, got {shown(self.is_valid)}."
+            )
         own = self.name or getattr(self.is_valid, "__name__", type(self.is_valid).__name__)
         object.__setattr__(self, "name", own)
 

@@ -107,10 +107,14 @@ class Fenced:
         return edges_of(self.inner), NoisyTable(counts, answer.stddev**2)
 
     def counted(self, answer: Measurement, clear: Mapping[str, float]) -> Measurement:
-        """The counts of the inner cells. The rows that clearly lie beyond an end are in its."""
+        """The counts of the inner cells, with the rows beyond an end in its own.
+
+        Rows beyond a declared end are in it if they clearly lie there, and all beyond a found one.
+        """
         counts = np.append(answer.answer[self._inside], answer.answer[-1])
-        all_beyond = self.groups(answer).beyond
-        for key, beyond in {**{key: all_beyond[key] for key in self.found}, **clear}.items():
+        of_all = self.groups(answer).beyond
+        moved = {**clear, **{key: of_all[key] for key in self.found}}
+        for key, beyond in moved.items():
             counts[0 if key == "range_min" else -2] += round(beyond)
         return replace(answer, answer=counts)
 

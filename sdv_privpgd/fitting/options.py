@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from sdv_privpgd.base import cached_property
-from sdv_privpgd.base.arguments import check_known, check_names
+from sdv_privpgd.base.arguments import check_known, check_names, shown
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.base.words import listed
 from sdv_privpgd.columns.column import Column
@@ -66,11 +66,12 @@ def asked(
             "columns={'age': Numerical(0, 120)}."
         )
     kinds, others = require_sdtypes(columns, (*MODELLED, "id"))
+    constraints = constraints if isinstance(constraints, list | tuple) else [constraints]
     wrong = [each for each in constraints if not isinstance(each, Constraint)]
     if wrong:
         raise ValueError(
             "constraints takes those of sdv_privpgd.constraints, such as Inequality('low', "
-            f"'high'), got {wrong[0]!r}."
+            f"'high'), got {shown(wrong[0])}."
         )
     settings = Settings(
         epsilon=epsilon,
@@ -112,7 +113,7 @@ def _patterns(
     for name, facts in found.items():
         if facts.keys() - {"regex_format", "repeats"} or name == person:
             raise ValueError(
-                f"columns[{name!r}] is a key, got {facts!r}: it has a regex_format alone, and "
+                f"columns[{name!r}] is a key, got {shown(facts)}: it has a regex_format alone, and "
                 "whether it repeats, and is no column of People beside sequence_index, which "
                 "numbers the persons."
             )
@@ -132,7 +133,7 @@ def require_sdtypes(
         if not isinstance(facts, Mapping):
             raise ValueError(
                 f"columns[{str(name)!r}] must be a declaration such as Numerical(0, 120) or a "
-                f"dictionary with an sdtype, got {facts!r}."
+                f"dictionary with an sdtype, got {shown(facts)}."
             )
         own = {"sdtype": getattr(facts, "sdtype", None), **facts}
         sdtype = own.pop("sdtype")
@@ -298,7 +299,9 @@ class Asked:
         tree.require(columns, MOST)
         for argument, by_table in {"constraints": constraints, "questions": questions}.items():
             if not isinstance(by_table, Mapping):
-                raise ValueError(f"{argument} is a dictionary of lists by table, got {by_table!r}.")
+                raise ValueError(
+                    f"{argument} is a dictionary of lists by table, got {shown(by_table)}."
+                )
             check_known(argument, by_table, tree.tables, "tables")
         own = {}
         for table in tree.tables:

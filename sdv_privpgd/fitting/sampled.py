@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import pandas as pd
 
-from sdv_privpgd.base.arguments import check_integer
+from sdv_privpgd.base.arguments import check_integer, shown
 from sdv_privpgd.base.files import DamagedFileError
 from sdv_privpgd.columns.recoding import Recoding, recoded
 from sdv_privpgd.columns.schema import Schema
@@ -113,8 +113,8 @@ class SampledTable(Concluding, SavedModel):
             for name, value in where.items():
                 if isinstance(value, list | set | np.ndarray):
                     raise ValueError(
-                        f"where asks one value of {name!r}, or a Between, got {value!r}: take the "
-                        "rows of each value by themselves."
+                        f"where asks one value of {name!r}, or a Between, got {shown(value)}: take "
+                        "the rows of each value by themselves."
                     )
                 rows[name] = pd.Series([value] * num_rows, dtype=object)
             return self.complete(rows)

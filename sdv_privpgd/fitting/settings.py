@@ -83,7 +83,7 @@ class People:
     def _contradictions(self) -> Iterator[str]:
         for name in ("column", "sequence_index", "weight_column"):
             if not isinstance(getattr(self, name), str | None):
-                yield f"{name} must be the name of a column, got {getattr(self, name)!r}."
+                yield f"{name} must be the name of a column, got {shown(getattr(self, name))}."
         if self.rows_are_people and (self.column is not None or self.max_rows > 1):
             yield (
                 "rows_are_people=True says that nobody has two rows: leave it out, or else column "

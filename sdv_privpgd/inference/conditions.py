@@ -76,7 +76,7 @@ def part_of(column: Column, wish: Any) -> Part:
         if any(isinstance(each, Between) for each in wishes) or not wishes:
             raise ValueError(
                 f"A list for {column.name!r} must hold values, at least one and no ranges, got "
-                f"{wish!r}."
+                f"{shown(wish)}."
             )
         cells, is_missing = _of_values(column, wishes)
         words = f"{column.name} is {' or '.join(map(_written, wishes))}"
@@ -153,7 +153,7 @@ def _tick_of(column: Column, value: Any) -> Any:
         cells, hint = column.cells, ""
         if isinstance(cells, Categories) and cells.has_other:
             hint = f" Rows with it, if there are any, count as {cells.values[-1]!r}: ask for that."
-        raise ValueError(f"{value!r} is not in the domain of column {column.name!r}.{hint}")
+        raise ValueError(f"{shown(value)} is not in the domain of column {column.name!r}.{hint}")
     if isinstance(column.cells, Interval):
         raise ValueError(
             f"Column {column.name!r} has real numbers, of which tables know ranges only: ask for "

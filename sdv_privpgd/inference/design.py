@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sdv_privpgd.base.arguments import check_choice
+from sdv_privpgd.base.arguments import check_choice, shown
 from sdv_privpgd.columns.bins import Categories
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.labels import code_labels
@@ -114,7 +114,7 @@ def design_of(
     if not names or is_odd or len(set(map(frozenset, pairs))) < len(pairs) or outcome in names:
         raise ValueError(
             f"on= must name columns, each once and none of them the outcome, or pairs of two "
-            f"columns for their interaction, got {on!r}."
+            f"columns for their interaction, got {shown(on)}."
         )
     unknown = [name for name in reference if name not in names]
     if unknown:

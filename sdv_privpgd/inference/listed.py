@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sdv_privpgd.base.arguments import check_choice, check_known
+from sdv_privpgd.base.arguments import check_choice, check_known, shown
 from sdv_privpgd.base.domain import Grouping
 from sdv_privpgd.columns.bins import Interval, Merging
 from sdv_privpgd.columns.column import Column
@@ -161,7 +161,8 @@ def listed_questions(questions: Any) -> tuple[Question, ...]:
     for each in found:
         if not isinstance(each, Question):
             raise ValueError(
-                f"questions takes a list of Question, as of sdv_privpgd.inference, got {each!r}."
+                "questions takes a list of Question, as of sdv_privpgd.inference, got "
+                f"{shown(each)}."
             )
     return found
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from sdv_privpgd.base import cached_property
-from sdv_privpgd.base.arguments import check_choice, check_positive
+from sdv_privpgd.base.arguments import check_choice, check_positive, shown
 from sdv_privpgd.base.domain import Clique
 from sdv_privpgd.columns.bins import BELOW_ONE
 from sdv_privpgd.columns.column import Column
@@ -146,13 +146,13 @@ def asked_of(
     check_choice("what", what, ARGUMENTS)
     for name, given in {"of": of, "among": among, "q": q}.items():
         if given is not None and name not in ARGUMENTS[what]:
-            raise ValueError(f"answer({what!r}) takes no {name}=, got {given!r}.")
+            raise ValueError(f"answer({what!r}) takes no {name}=, got {shown(given)}.")
         if given is None and name in ARGUMENTS[what] and name != "among":
             raise ValueError(f"answer({what!r}) needs {name}=.")
     if clipped and what not in _OF_VALUES:
         raise ValueError(f"answer({what!r}) takes no clipped=: it is for {', '.join(_OF_VALUES)}.")
     if q is not None and not 0 < check_positive("q", q) < 1:
-        raise ValueError(f"q must be above 0 and below 1, such as 0.5, got {q!r}.")
+        raise ValueError(f"q must be above 0 and below 1, such as 0.5, got {shown(q)}.")
     events, base = parts_of(columns, where), parts_of(columns, among)
     if what == "share" and not events:
         raise ValueError("answer('share') needs where=, as in where={'ward': 'B'}.")
@@ -190,10 +190,10 @@ def _about(
     if of is None:
         return ()
     if what != "table" and not isinstance(of, str):
-        raise ValueError(f"answer({what!r}) is of one column, got of={of!r}.")
+        raise ValueError(f"answer({what!r}) is of one column, got of={shown(of)}.")
     names = [of] if isinstance(of, str) else list(of)
     if not names or len(set(names)) < len(names):
-        raise ValueError(f"of= must name columns, each once, got {of!r}.")
+        raise ValueError(f"of= must name columns, each once, got {shown(of)}.")
     about = tuple(column_named(columns, name) for name in names)
     for column in about:
         if what in ("mean", "sum") and column.sdtype != "numerical":

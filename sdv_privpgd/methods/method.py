@@ -12,7 +12,7 @@ from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from sdv_privpgd import methods
-from sdv_privpgd.base.arguments import check_fields, check_integer, check_positive
+from sdv_privpgd.base.arguments import check_fields, check_integer, check_positive, shown
 from sdv_privpgd.base.domain import Clique, Domain, Grouping
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.estimate.consistency import Possible
@@ -38,7 +38,7 @@ def checked_workload(domain: Domain, workload: Iterable[Clique] | None) -> tuple
     for clique in workload:
         axes = sorted(set(domain.axes(clique)))
         if not axes or len(axes) != len(clique):
-            raise ValueError(f"workload needs cliques of distinct attributes, got {clique!r}.")
+            raise ValueError(f"workload needs cliques of distinct attributes, got {shown(clique)}.")
         found[tuple(domain.attributes[axis] for axis in axes)] = None
     if not found:
         raise ValueError("workload is empty: name a clique, or leave it out for all pairs.")
@@ -104,7 +104,7 @@ def importance_of(target: Target) -> dict[str, float]:
         return dict.fromkeys(names, TARGET)
     raise ValueError(
         "target must be the name of a column, a list of names, or a dictionary from names to "
-        f"factors, got {target!r}."
+        f"factors, got {shown(target)}."
     )
 
 
@@ -131,13 +131,13 @@ def checked_importance(importance: Importance | None) -> dict[str, float]:
     """The importances as floats. Raises ``ValueError`` unless each is a number of at least 1."""
     if not isinstance(importance, Mapping | None):
         raise ValueError(
-            f"target and importance map columns to numbers of at least 1, got {importance!r}."
+            f"target and importance map columns to numbers of at least 1, got {shown(importance)}."
         )
     found = {}
     for name, factor in (importance or {}).items():
         if isinstance(factor, bool) or not isinstance(factor, Real) or not 1 <= factor < math.inf:
             raise ValueError(
-                f"The importance of {name!r} must be a number of at least 1, got {factor!r}."
+                f"The importance of {name!r} must be a number of at least 1, got {shown(factor)}."
             )
         found[str(name)] = float(factor)
     return found
@@ -416,7 +416,7 @@ def _require_engine(engine: Any) -> None:
     if not is_named and not isinstance(engine, Engine):
         raise ValueError(
             f"engine must be one of {tuple(ENGINES)} or an Engine object such as "
-            f"PrivatePGM(steps=500), got {engine!r}."
+            f"PrivatePGM(steps=500), got {shown(engine)}."
         )
 
 
@@ -462,5 +462,5 @@ def method_of(method: Any, *, seed: int = 0) -> Method:
     raise ValueError(
         f"method must be one of {tuple(sorted(known))}, one of them with another engine of "
         f"{tuple(ENGINES)}, such as 'aim+particles', or a Method such as AIM(max_megabytes=20), "
-        f"got {method!r}."
+        f"got {shown(method)}."
     )

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from sdv_privpgd.base.arguments import shown
 from sdv_privpgd.base.domain import Clique, Domain
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.columns.cutting import USUAL_BINS, tick_of
@@ -223,7 +224,7 @@ def prepared(
 ) -> Measuring:
     """What ``measure`` does before a row is read: all is checked, and nothing is spent."""
     if not isinstance(holder, str) or not holder.strip():
-        raise ValueError(f"holder must name whose table it is, got {holder!r}.")
+        raise ValueError(f"holder must name whose table it is, got {shown(holder)}.")
     plan, description, words = questions(columns, epsilon, delta, method=method, **settings)
     private = opened(table, description, plan.people.limit, plan.objections)
     plan = plan.for_rows(private.known_rows(plan.adjacency))

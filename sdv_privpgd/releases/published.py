@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from sdv_privpgd.base.arguments import shown
 from sdv_privpgd.base.domain import Clique, Domain
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.base.words import listed
@@ -234,7 +235,9 @@ def from_tables(
     (1000, 10)
     """
     if not isinstance(publisher, str) or not publisher.strip():
-        raise ValueError(f"publisher must name who has published the tables, got {publisher!r}.")
+        raise ValueError(
+            f"publisher must name who has published the tables, got {shown(publisher)}."
+        )
     is_one = isinstance(tables, str | Path | pd.DataFrame)
     how = HowPublished(suppressed_below=suppressed_below, rounded_to=rounded_to, total=total)
     found = tidy_tables([tables] if is_one else tables, how)  # pyright: ignore

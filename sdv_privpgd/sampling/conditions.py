@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from sdv_privpgd.base.arguments import shown
 from sdv_privpgd.base.words import listed, number_of
 from sdv_privpgd.columns.bins import BELOW_ONE, Categories, Interval
 from sdv_privpgd.columns.column import Column
@@ -51,7 +52,7 @@ class Between:
         except TypeError as error:
             raise ValueError(
                 "The ends of Between must be numbers, dates or categories, got "
-                f"{self.low!r} and {self.high!r}."
+                f"{shown(self.low)} and {shown(self.high)}."
             ) from error
 
 

@@ -115,8 +115,8 @@ class PeopleSource(BoundedSource):
         numbers = np.bincount(owner, minlength=len(people))
         starts = starts_of(list(people), numbers, most, self._key)
         stays = staying(owner, rank_of(owner), numbers, starts, most)
-        number = pd.Series(np.minimum(numbers, most)[owner])
-        return Plan(people, numbers, stays, {self.numbered: number})
+        used = {self.numbered: pd.Series(np.minimum(numbers, most)[owner])}
+        return Plan(people, numbers, stays, used if self.numbered else {})
 
 
 def starts_of(

@@ -7,7 +7,17 @@ import pandas as pd
 import pytest
 from made_up import quiet
 
-from sdv_privpgd import Boolean, Categorical, Datetime, Key, Numerical, Ordinal, fit_table
+from sdv_privpgd import (
+    Between,
+    Boolean,
+    Categorical,
+    Datetime,
+    Key,
+    Numerical,
+    Ordinal,
+    People,
+    fit_table,
+)
 from sdv_privpgd.constraints import FixedCombinations, Inequality, Range
 from sdv_privpgd.methods import MST, PrivatePGM
 
@@ -127,11 +137,33 @@ def test_what_cannot_be_meant_is_refused_before_a_row_is_read(columns, settings,
         fit_table(visits(10), columns, 1.0, **settings)
 
 
-@pytest.mark.parametrize("name", ["epsilon", "delta", "people", "discovery_share"])
+@pytest.mark.parametrize(
+    "name",
+    ["epsilon", "delta", "people", "discovery_share"]
+    + ["target", "method", "constraints", "questions"],
+)
 def test_a_table_in_the_place_of_a_setting_is_not_shown(name):
-    settings = {"epsilon": 1.0, name: visits(10).assign(ward="CANARY")}
-    with pytest.raises(ValueError, match=rf"^{name} must .*, got DataFrame\.$"):
-        fit_table(visits(10), DECLARED, **settings)
+    for table in (visits(10).assign(ward="CANARY"), pd.Series(["CANARY"] * 10)):
+        said = rf"^{name} (must|takes) .*, got {type(table).__name__}\.$"
+        with pytest.raises(ValueError, match=said):
+            fit_table(visits(10), DECLARED, **{"epsilon": 1.0, name: table})
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        lambda cells: fit_table(visits(10), {**DECLARED, "age": cells}, 1.0),
+        lambda cells: Numerical(cells, cells),
+        lambda cells: Datetime(cells, cells),
+        Key,
+        People,
+        lambda cells: Between(cells, cells),
+    ],
+)
+def test_a_column_in_the_place_of_a_declaration_is_not_shown(asked):
+    with pytest.raises(ValueError, match="Series") as raised:
+        asked(pd.Series(["CANARY"] * 10))
+    assert "CANARY" not in str(raised.value)
 
 
 def test_a_table_without_rows_is_refused_where_their_number_is_public(monkeypatch):

@@ -6,10 +6,10 @@ from house import ROOT, circles, floors, lines_of_code, measured
 from second_runs import SECOND_RUN
 
 MOST = {
-    "package lines": 63_387,
-    "package lines of code": 42_529,
+    "package lines": 63_411,
+    "package lines of code": 42_549,
     "package files": 238,
-    "test lines": 53_509,
+    "test lines": 53_541,
     "constants": 241,
     "floors": 14,
     "circles": 0,
