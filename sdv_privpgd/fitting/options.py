@@ -66,8 +66,8 @@ def asked(
             "columns={'age': Numerical(0, 120)}."
         )
     kinds, others = require_sdtypes(columns, (*MODELLED, "id"))
-    constraints = constraints if isinstance(constraints, list | tuple) else [constraints]
-    wrong = [each for each in constraints if not isinstance(each, Constraint)]
+    rules: Any = constraints if isinstance(constraints, list | tuple) else (constraints,)
+    wrong = [each for each in rules if not isinstance(each, Constraint)]
     if wrong:
         raise ValueError(
             "constraints takes those of sdv_privpgd.constraints, such as Inequality('low', "
@@ -90,7 +90,7 @@ def asked(
         {name: facts for name, facts in others.items() if name not in patterns},
         keys=tuple(name for name in patterns if not others[name].get("repeats")),
         patterns=patterns,
-        constraints=Constraints(tuple(constraints)),
+        constraints=Constraints(tuple(rules)),
         num_bins=settings.method.num_bins,
         discovers=bool(settings.discovery_share),
         visits=visits,
