@@ -184,7 +184,9 @@ def _opened(arguments: Namespace, told: Asked, paths: Mapping[str, Path]) -> dic
     sources = {}
     for name, path in paths.items():
         found = tables_in([path])
-        sources[name] = open_table(found, reading(arguments, found[0]), _facts(told, name))
+        of = {c: {"sdtype": getattr(f, "sdtype", "id"), **f} for c, f in told.columns[name].items()}
+        of |= {each: {"sdtype": "id"} for each in told.tree.keys_of(name)}
+        sources[name] = open_table(found, reading(arguments, found[0]), of)
     return sources
 
 
@@ -377,9 +379,3 @@ def _link(text: str) -> tuple[str, str, str, str]:
     if not (own and key and above and to):
         raise CommandError(f"--link {text} is not CHILD.KEY=PARENT.KEY.")
     return own, key, above, to
-
-
-def _facts(told: Asked, name: str) -> dict[str, Any]:
-    """What is public of a table's columns, by which its file is read."""
-    own = {c: {"sdtype": getattr(f, "sdtype", "id"), **f} for c, f in told.columns[name].items()}
-    return {**own, **{each: {"sdtype": "id"} for each in told.tree.keys_of(name)}}
