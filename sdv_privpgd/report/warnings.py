@@ -409,14 +409,24 @@ def _order(facts: PublicFacts) -> Finding | None:
 def _contradicted(facts: PublicFacts) -> Finding | None:
     """The part of the rows that surely is in cells where a constraint lets none be, at most."""
     found, order = [Finding(0.0)], facts.schema.domain().attributes.index
+    margins = estimates.margin_estimates(facts.noisy, 1)
     for clique, allowed in (each for rule in facts.rules for each in rule.possible().items()):
-        axes = sorted(range(len(clique)), key=lambda axis: order(clique[axis]))
+        axes, parts = sorted(range(len(clique)), key=lambda axis: order(clique[axis])), []
         if table := facts.noisy.get(tuple(clique[axis] for axis in axes)):
             outside = ~allowed.transpose(axes)
-            part = float(table.counts[outside].sum()) / facts.total.value
-            error = SURE * math.sqrt(table.variance * outside.sum()) / facts.total.value
+            parts.append((table.counts[outside].sum(), table.variance * outside.sum()))
+        if len(clique) == 2 and margins.keys() >= {(name,) for name in clique}:
+            # So many rows more have some values of one column than any that go with these.
+            (one, other), column = (margins[e,] for e in clique), facts.schema.named[clique[0]]
+            last = column.num_values
+            for code in range(last):
+                own, theirs = one.counts[code:last], other.counts[allowed[code:last].any(axis=0)]
+                noise = one.variance * own.size + other.variance * theirs.size
+                parts.append((own.sum() - theirs.sum(), noise))
+        for more, noise in parts:
+            part, error = (float(each) / facts.total.value for each in (more, math.sqrt(noise)))
             words = f"{listed([*map(repr, clique)])} in {share(part)} of the rows"
-            found.append(Finding(part - error, words))
+            found.append(Finding(part - SURE * error, words))
     return max(found, key=lambda each: each.value)
 
 
@@ -546,8 +556,8 @@ FIT_RULES = (
          "Dates seem to be in order, and rows may have them the other way round, because nothing "
          "says so: declare the constraint {}."),
     Rule(Rank.DOUBTFUL, _contradicted, MANY,
-         "The table contradicts a constraint: {}. Sampled rows meet it all the same: check the "
-         "order of its columns, or its list of combinations, or leave it out."),
+         "The table contradicts a constraint or link: {}. Sampled rows meet it all the same: check "
+         "the order of its columns, or its list of combinations, or leave it out."),
     Rule(Rank.NOISE, _few_rows, MANY,
          "The rows are few for this epsilon and these columns: {}. Choose fewer columns or cells, "
          "or a larger epsilon."),

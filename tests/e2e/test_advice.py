@@ -130,7 +130,7 @@ def test_a_constraint_the_other_way_round_is_told():
     columns = dict.fromkeys(table, Numerical(0, 100, decimal_places=0))
     for names in (["high", "low"], ["low", "high"]):
         fitted = fit_table(table, columns, 5.0, 1e-6, constraints=[Inequality(*names)])
-        said = said_of(fitted, "The table contradicts a constraint: 'high', 'low' in ")
+        said = said_of(fitted, "The table contradicts a constraint or link: 'high', 'low' in ")
         assert len(said) == (names[0] == "high")
 
 
