@@ -30,7 +30,7 @@ from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.report.warnings import MANY, MOST, NEARLY_ALL
-from sdv_privpgd.synthesize.engine import Model, Particles
+from sdv_privpgd.synthesize.engine import Particles
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -106,13 +106,18 @@ class Prior:
 
 
 def _read_text(path: str | Path, sep: str) -> pd.DataFrame:
-    """The rows of a CSV file. In columns of text only a blank is missing: NA may be a category."""
-    read = pd.read_csv(path, sep=sep)
+    """The rows of a CSV file, parted by what makes most columns of its first line.
+
+    In columns of text only a blank is missing: NA may be a category. Where ';' separates, the sign
+    before decimals is the one by which fewer columns are text.
+    """
+    sep = max((sep, ";", "\t", "|"), key=lambda each: pd.read_csv(path, sep=each, nrows=0).shape[1])
+    signs, kinds = (".,"[: 1 + (sep == ";")]), ["object", "string"]
+    by_sign = [pd.read_csv(path, sep=sep, decimal=sign) for sign in signs]
+    read = min(by_sign, key=lambda rows: rows.select_dtypes(kinds).shape[1])
     written = pd.read_csv(path, sep=sep, dtype=str, keep_default_na=False)
-    texts = list(read.select_dtypes(["object", "string"]))
-    return read.assign(
-        **{name: written[name].where(written[name].str.strip() != "") for name in texts}
-    )
+    is_text = {name: written[name] for name in read.select_dtypes(kinds)}
+    return read.assign(**{name: own.where(own.str.strip() != "") for name, own in is_text.items()})
 
 
 _DRAWN = 0.1
@@ -313,13 +318,15 @@ def leaning(
         people=People(),
         discovery_share=0.5,
     )
+    # The share of other rows whose value these are likely to lack: Good's estimate (1953).
+    unseen = lambda counts: (counts == 1).sum() / max(counts.sum(), 1)
     look = Fit(clear, own.dated(table.dtypes))
     look.discover(table)
     found = {
         name: facts
         for name, facts in look.description.discovered.items()
         if name not in description.given
-        and not (isinstance(facts, CategoryFacts) and _unseen(columns[name]) > MANY)
+        and not (isinstance(facts, CategoryFacts) and unseen(columns[name].value_counts()) > MANY)
     }
     rows = len(public.frame) if num_rows is None else num_rows
     if description.num_bins is None:
@@ -395,12 +402,6 @@ def _on_lacking(lacking: Sequence[str], names: Iterable[str]) -> tuple[str, ...]
     return (f"The prior, or a part of it, lacks {names_lacking}: fitted as without it.{rename}",)
 
 
-def _unseen(cells: pd.Series) -> float:
-    """The share of other rows whose value these are likely to lack: Good's estimate (1953)."""
-    counts = cells.value_counts()
-    return float((counts == 1).sum() / max(counts.sum(), 1))
-
-
 def foretold(settings: Settings, description: Description, num_rows: int) -> list[str]:
     """Returns a sentence on the errors of a fit to so many rows that are like the prior's. Public.
 
@@ -423,22 +424,14 @@ def foretold(settings: Settings, description: Description, num_rows: int) -> lis
     method = method_for(settings, replace(description, public=None))
     pipeline.ask(curator, method)
     answers = pipeline.Answers.of(curator, method)
-    errors = [
-        _half_l1(own, pipeline.fit(answers, each).model)
-        for each in (method.given(prior.codes(schema)), method)
-    ]
-    leant, alone = (f"{100 * each:.2g} %" for each in errors)
+    models = [pipeline.fit(answers, e).model for e in (method.given(prior.codes(schema)), method)]
+    pairs = own.domain.cliques(2)
+    l1 = [[np.abs(own.marginal(p) - e.marginal(p)).sum() for p in pairs] for e in models]
+    leant, alone = (f"{50 * np.mean(each):.2g} %" for each in l1)
     return [
         f"If these rows are like those of the prior, synthetic pairs of columns are off by {leant} "
         f"of the rows, on average, and by {alone} without it (one simulated fit)."
     ]
-
-
-def _half_l1(rows: Model, model: Model) -> float:
-    """Half the mean L1 distance of a model's pairs from those of rows."""
-    pairs = rows.domain.cliques(2)
-    apart = [np.abs(rows.marginal(pair) - model.marginal(pair)).sum() for pair in pairs]
-    return float(np.mean(apart)) / 2
 
 
 def _taken(stated: ColumnFacts, found: ColumnFacts) -> ColumnFacts:

@@ -414,22 +414,31 @@ def _contradicted(facts: PublicFacts) -> Finding | None:
     Where nearly all have the least difference, its columns may be the other way round, too.
     """
     found, order = [Finding(0.0)], facts.schema.domain().attributes.index
-    tables = estimates.margin_estimates(facts.noisy, 1) if facts.schema.differences else {}
+    margins = estimates.margin_estimates(facts.noisy, 1)
     for each in facts.schema.differences:
-        table = tables.get((each.name,))
+        table = margins.get((each.name,))
         if table and not {each.low.name, each.high.name} & {*facts.added}:
             both = max(float(table.counts[: each.column.num_values].sum()), 1.0)
             part, error = float(table.counts[0]) / both, SURE * math.sqrt(table.variance) / both
             words = f"{each.low.name!r}, {each.high.name!r} in {share(part)} of the rows"
             found.append(Finding(part - error - (NEARLY_ALL - MANY), words))
     for clique, allowed in (each for rule in facts.rules for each in rule.possible().items()):
-        axes = sorted(range(len(clique)), key=lambda axis: order(clique[axis]))
+        axes, parts = sorted(range(len(clique)), key=lambda axis: order(clique[axis])), []
         if table := facts.noisy.get(tuple(clique[axis] for axis in axes)):
             outside = ~allowed.transpose(axes)
-            part = float(table.counts[outside].sum()) / facts.total.value
-            error = SURE * math.sqrt(table.variance * outside.sum()) / facts.total.value
+            parts.append((table.counts[outside].sum(), table.variance * outside.sum()))
+        if len(clique) == 2 and margins.keys() >= {(name,) for name in clique}:
+            # So many rows more have some values of one column than any that go with these.
+            (one, other), column = (margins[e,] for e in clique), facts.schema.named[clique[0]]
+            last = column.num_values
+            for code in range(last):
+                own, theirs = one.counts[code:last], other.counts[allowed[code:last].any(axis=0)]
+                noise = one.variance * own.size + other.variance * theirs.size
+                parts.append((own.sum() - theirs.sum(), noise))
+        for more, noise in parts:
+            part, error = (float(each) / facts.total.value for each in (more, math.sqrt(noise)))
             words = f"{listed([*map(repr, clique)])} in {share(part)} of the rows"
-            found.append(Finding(part - error, words))
+            found.append(Finding(part - SURE * error, words))
     return max(found, key=lambda each: each.value)
 
 
@@ -559,8 +568,9 @@ FIT_RULES = (
          "Dates seem to be in order, and rows may have them the other way round, because nothing "
          "says so: declare the constraint {}."),
     Rule(Rank.DOUBTFUL, _contradicted, MANY,
-         "The table contradicts a constraint, or nearly all rows are at its limit: {}. Sampled "
-         "rows meet it: check the order of its columns, or its combinations, or leave it out."),
+         "The table contradicts a constraint or link, or nearly all rows are at its limit: {}. "
+         "Sampled rows meet it: check the order of its columns, or its list of combinations, or "
+         "leave it out."),
     Rule(Rank.NOISE, _few_rows, MANY,
          "The rows are few for this epsilon and these columns: {}. Choose fewer columns or cells, "
          "or a larger epsilon."),
