@@ -435,7 +435,8 @@ def questions(
         method = with_bins(arguments.method, arguments.num_bins, seed=arguments.seed)
     _ = _among(found.columns, "--person-column", [*filter(None, [people.column])])
     found = unweighted(found, arguments)
-    said = on_lost(found.lost(people), getattr(arguments, "allow_lost", ()), people)
+    allowed = _among(found.columns, "--allow-lost", getattr(arguments, "allow_lost", ()))
+    said = on_lost(found.lost(people), allowed, people)
     if said and stops:
         raise CommandError(in_options(f"Nothing was spent. {' '.join(said)}"))
     same = ("epsilon", "delta", "adjacency", "discovery_share", "target", "seed")

@@ -30,6 +30,7 @@ _OPTIONS = (
     (r"public_metadata=True", "--public-metadata"),
     (r"allow_lost=\[.*?\]", "--allow-lost with their names"),
     (r"allow_lost=\{'(.*?)': \['(.*?)'\]\}", r"--allow-lost '\1.\2'"),
+    (r"\ballow_lost(?= names)", "--allow-lost"),
     (r"public_domain\[('[^']*')\]", r"\1 in --domain"),
     (r"public_domain", "--domain"),
     ("prior=", "--prior"),

@@ -146,6 +146,14 @@ def visit_rules(visits: Visits, columns: Sequence[Column]) -> tuple[Rule, ...]:
     return (*rules, _rule(since, number, allowed))
 
 
+def count_rule(number: Column, count: Column) -> Rule:
+    """That a count is the number of children, or no less where that is the largest one."""
+    (least,) = Order(number, count, strict=False).possible().values()
+    (most,) = Order(count, number, strict=False).possible().values()
+    is_full = np.arange(number.size) == number.num_values - 1
+    return _rule(number, count, least & (most.T | is_full[:, None]))
+
+
 def _rule(one: Column, other: Column, allowed: np.ndarray) -> Rule:
     return Combinations((one.name, other.name), allowed.shape, np.argwhere(allowed))
 

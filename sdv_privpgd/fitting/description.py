@@ -29,7 +29,7 @@ from sdv_privpgd.columns.schema import PublicDomainError, Schema
 from sdv_privpgd.columns.visits import Ordered, Visits, as_read, since, time_facts
 from sdv_privpgd.columns.vocabulary import words_of
 from sdv_privpgd.constraints.kinds import Constraints, Limits
-from sdv_privpgd.constraints.rules import visit_rules
+from sdv_privpgd.constraints.rules import Order, Rule, count_rule, visit_rules
 from sdv_privpgd.discovery.plan import worth_a_look
 from sdv_privpgd.discovery.ranges import inside
 from sdv_privpgd.estimate.prior import PublicRows
@@ -67,6 +67,7 @@ class Description(FieldsAlone):
         questions: Those that get a part of the budget. Codes begin where their conditions do.
         counted_by: The column of how many rows a family has, where each counts as a part of one.
         clocks: Columns by which links have rows in order, or from which on they are.
+        counts: Columns that say how many children rows have, by those that links add.
     """
 
     columns: Mapping[str, Mapping]
@@ -88,7 +89,8 @@ class Description(FieldsAlone):
     linked: tuple[str, ...] = ()
     questions: tuple[Question, ...] = ()
     counted_by: tuple[str, ...] = ()
-    clocks: Collection[str] = ()
+    clocks: Sequence[str] = ()
+    counts: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -309,6 +311,12 @@ class Description(FieldsAlone):
             return limits
         own = visit_rules(self.visits, self.schema.columns)
         return limits._replace(rules=(*limits.rules, *own))
+
+    def said_by_links(self, schema: Schema) -> list[Rule]:
+        """What links say of rows: none comes before its start, and counts are those of children."""
+        own, later = schema.named, self.clocks[:1]
+        starts = [Order(own[e], own[c], strict=False) for e in self.clocks[1:] for c in later]
+        return [*starts, *(count_rule(own[each], own[of]) for each, of in self.counts.items())]
 
     def require_possible(self) -> None:
         """Raises for an order or a constraint that nothing discovered could make possible."""

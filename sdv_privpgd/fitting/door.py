@@ -286,7 +286,7 @@ def check(
     settings, description = asked(columns, epsilon, delta, **told)
     check_match(settings, description)
     more = on_words(description.words) if are_text(getattr(table, "paths", table)) else []
-    more += on_unkept(description.constraints)
+    more += [*on_labels([columns]), *on_unkept(description.constraints)]
     return check_report(*checked(settings, description, table, prior), more=more)
 
 

@@ -138,7 +138,7 @@ class Fitted:
                 counted=self.doubts.keys() | description.undeclared.keys(),
                 added=description.added,
                 handed=[name for name in description.given if name not in description.clocks],
-                rules=description.limits.rules,
+                rules=(*description.limits.rules, *description.said_by_links(self.schema)),
                 settings=said,
             )
         )

@@ -40,7 +40,7 @@ from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.fitted import FittedTable
 from sdv_privpgd.fitting.mismatch import DomainMismatchError, stopped
 from sdv_privpgd.fitting.model_file import on_unkept
-from sdv_privpgd.fitting.options import PAIRS, Asked
+from sdv_privpgd.fitting.options import PAIRS, Asked, check_by_table
 from sdv_privpgd.fitting.prior import Prior, leaning, of_families
 from sdv_privpgd.fitting.resume import by_table, gone, note_on
 from sdv_privpgd.fitting.settings import Settings
@@ -171,6 +171,7 @@ class RunningTables:
         prior: Any = None,
     ) -> "RunningTables":
         """What ``fit_tables`` does, before a row is read: all is checked, and nothing is spent."""
+        check_by_table("allow_lost", allow_lost, told.tree)
         let_pass = {name: told.let_pass(name, allow_lost.get(name, ())) for name in told.columns}
         private, pairs = told.opened(tables)
         links = [each for name in told.tree.tables for each in told.tree.below(name)]

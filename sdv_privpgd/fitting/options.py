@@ -267,6 +267,13 @@ def checked_lost(allow_lost: Collection[str], description: Description) -> tuple
     return names
 
 
+def check_by_table(argument: str, by_table: object, tree: Tree) -> None:
+    """Raises ``ValueError`` unless it is a dictionary by some of the tables."""
+    if not isinstance(by_table, Mapping):
+        raise ValueError(f"{argument} is a dictionary of lists by table, got {shown(by_table)}.")
+    check_known(argument, by_table, tree.tables, "tables")
+
+
 @dataclass(frozen=True)
 class Asked:
     """What a fit of tables is told, and how the budget is divided. Public.
@@ -297,12 +304,8 @@ class Asked:
         """Raises ``ValueError`` for what no fit can ask, before a table is opened."""
         tree = tree_of(relationships)
         tree.require(columns, MOST)
-        for argument, by_table in {"constraints": constraints, "questions": questions}.items():
-            if not isinstance(by_table, Mapping):
-                raise ValueError(
-                    f"{argument} is a dictionary of lists by table, got {shown(by_table)}."
-                )
-            check_known(argument, by_table, tree.tables, "tables")
+        check_by_table("constraints", constraints, tree)
+        check_by_table("questions", questions, tree)
         own = {}
         for table in tree.tables:
             link, key = tree.above(table), tree.key_of(table)
@@ -340,12 +343,11 @@ class Asked:
         added = *known, *self._time(table), *self.tree.numbers(table)
         size = self.tree.size(table)
         counted_by = () if size is None or not self._asks(table) else (size,)
-        clocks: list[str] = []
-        if (link := self.tree.above(table)) is not None and link.order is not None:
-            clocks = [link.order, *([] if link.start is None else [link.above(link.start)])]
-        description = replace(
-            description, given=known, linked=added, counted_by=counted_by, clocks=clocks
-        )
+        link = self.tree.above(table)
+        by = () if link is None else (link.order, link.start and link.above(link.start))
+        counts = {each.number: each.count for each in self.tree.below(table) if each.count}
+        told: dict[str, Any] = {"counted_by": counted_by, "clocks": [*filter(None, by)]}
+        description = replace(description, given=known, linked=added, counts=counts, **told)
         check_match(settings, description)
         return settings, description
 

@@ -106,13 +106,18 @@ class Prior:
 
 
 def _read_text(path: str | Path, sep: str) -> pd.DataFrame:
-    """The rows of a CSV file. In columns of text only a blank is missing: NA may be a category."""
-    read = pd.read_csv(path, sep=sep)
+    """The rows of a CSV file, parted by what makes most columns of its first line.
+
+    In columns of text only a blank is missing: NA may be a category. Where ';' separates, the sign
+    before decimals is the one by which fewer columns are text.
+    """
+    sep = max((sep, ";", "\t", "|"), key=lambda each: pd.read_csv(path, sep=each, nrows=0).shape[1])
+    signs, kinds = (".,"[: 1 + (sep == ";")]), ["object", "string"]
+    by_sign = [pd.read_csv(path, sep=sep, decimal=sign) for sign in signs]
+    read = min(by_sign, key=lambda rows: rows.select_dtypes(kinds).shape[1])
     written = pd.read_csv(path, sep=sep, dtype=str, keep_default_na=False)
-    texts = list(read.select_dtypes(["object", "string"]))
-    return read.assign(
-        **{name: written[name].where(written[name].str.strip() != "") for name in texts}
-    )
+    is_text = {name: written[name] for name in read.select_dtypes(kinds)}
+    return read.assign(**{name: own.where(own.str.strip() != "") for name, own in is_text.items()})
 
 
 _DRAWN = 0.1

@@ -299,10 +299,8 @@ class PrivPGDMultiTableSynthesizer(BaseMultiTableSynthesizer):
                 wrong = ~np.concatenate([np.asarray(own, dtype=bool) for own in valid.values()])
             else:
                 table, columns = self._with_parents(each.table_name, synthetic_data)
-                metadata = Metadata.load_from_dict(
-                    {"tables": {each.table_name: {"columns": columns}}}
-                )
-                wrong = ~valid_rows(each, table, metadata)
+                told = {"tables": {each.table_name: {"columns": columns}}}
+                wrong = ~valid_rows(each, table, Metadata.load_from_dict(told))
             if wrong.any():
                 raise ValueError(f"{each!r} is not met by {wrong.sum()} rows.")
 

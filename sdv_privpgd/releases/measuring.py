@@ -20,6 +20,7 @@ from sdv_privpgd.columns.facts import NumberFacts
 from sdv_privpgd.columns.parsing import read_facts
 from sdv_privpgd.columns.schema import PublicDomainError
 from sdv_privpgd.fitting.description import Description
+from sdv_privpgd.fitting.door import on_labels
 from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.fitted import RunningFit
 from sdv_privpgd.fitting.mismatch import CAN_GO_ON, DomainMismatchError
@@ -139,7 +140,7 @@ def measure(
         method=method,
         target=target,
     )
-    for sentence in measuring.told_before:
+    for sentence in (*measuring.told_before, *on_labels([columns])):
         warnings.warn(sentence, stacklevel=2)
     measured = measuring.run(progress)
     if measured.warnings:

@@ -265,7 +265,8 @@ def _one_wide_cell(seen: ColumnShares) -> Finding | None:
 def _found_constant(seen: ColumnShares) -> Finding | None:
     """Whether no range was declared, and one was found that holds one value."""
     is_found = isinstance(seen.declared, NumberFacts | DateFacts) and seen.declared.lacks_domain
-    if seen.column.num_values > 1 or not is_found:
+    values = code_values(seen.column)
+    if not is_found or seen.column.num_values > 1 or values.lows[0] < values.highs[0]:
         return None
     rows = rows_unseen(seen.facts.ledger)
     return Finding(1.0, f"{code_labels(seen.column)[0]}; {rows:,.0f} others would not be seen")
@@ -301,18 +302,18 @@ def _code(seen: ColumnShares) -> Finding | None:
             and high - low <= narrow * gap
             and between.sum() - seen.error * math.sqrt(between.size) <= shares[at] / 2  # no tail
             and shares[others].sum() >= MOST * (shares.sum() - shares[at])
-            and (_is_usual_date(column, low, high) if is_date else {low, high} & USUAL_NUMBERS)
+            and (is_date or {low, high} & USUAL_NUMBERS)
+            and (not is_date or _is_usual_date(column, np.array([low, high]), values.lows[others]))
         ):
             return seen.surely(at, code_labels(column)[at])
     return None
 
 
-def _is_usual_date(column: Column, *ends: int) -> bool:
-    """Whether one of the ends is a date that forms use, or the first or last day of a year."""
-    days = _moments(column, np.array(ends))[0].astype("datetime64[D]")
-    years = days.astype("datetime64[Y]")
-    is_edge = (days == years) | (days + 1 == (years + 1).astype("datetime64[D]"))
-    return bool(is_edge.any()) or any(day in USUAL_DATES for day in days)
+def _is_usual_date(column: Column, *ends_and_others: np.ndarray) -> bool:
+    """Whether an end is a date that forms use, or, as few others are, an end of a year."""
+    days, beside = (each.astype("datetime64[D]") for each in _moments(column, *ends_and_others))
+    ends, others = ([str(day)[5:] in ("01-01", "12-31") for day in each] for each in (days, beside))
+    return any(day in USUAL_DATES for day in days) or (any(ends) and others.count(False) > 1)
 
 
 def _wide(seen: ColumnShares) -> Finding | None:
@@ -389,9 +390,10 @@ def _order(facts: PublicFacts) -> Finding | None:
             continue
         one, other = (dates[name] for name in pair)
         shares = table.counts[: one.num_values, : other.num_values]
-        shares = shares / max(float(shares.sum()), 1.0)
-        error = SURE * math.sqrt(table.variance) / facts.total.value
-        by_chance = np.outer(*(np.maximum(shares.sum(axis=axis), 0.0) for axis in (1, 0)))
+        both = max(float(shares.sum()), 1.0)
+        shares, error = shares / both, SURE * math.sqrt(table.variance) / both
+        margins = [np.maximum(shares.sum(axis=axis), 0.0) for axis in (1, 0)]
+        by_chance = np.outer(*(each / max(float(each.sum()), 1.0) for each in margins))
         values = [(each, code_values(each)) for each in (one, other)]
         (low, high), (other_low, other_high) = [_moments(c, v.lows, v.highs) for c, v in values]
         # Where the one surely is earlier, or the other.
@@ -407,16 +409,36 @@ def _order(facts: PublicFacts) -> Finding | None:
 
 
 def _contradicted(facts: PublicFacts) -> Finding | None:
-    """The part of the rows that surely is in cells where a constraint lets none be, at most."""
+    """The part of the rows that surely is in cells where a constraint lets none be, at most.
+
+    Where nearly all have the least difference, its columns may be the other way round, too.
+    """
     found, order = [Finding(0.0)], facts.schema.domain().attributes.index
+    margins = estimates.margin_estimates(facts.noisy, 1)
+    for each in facts.schema.differences:
+        table = margins.get((each.name,))
+        if table and not {each.low.name, each.high.name} & {*facts.added}:
+            both = max(float(table.counts[: each.column.num_values].sum()), 1.0)
+            part, error = float(table.counts[0]) / both, SURE * math.sqrt(table.variance) / both
+            words = f"{each.low.name!r}, {each.high.name!r} in {share(part)} of the rows"
+            found.append(Finding(part - error - (NEARLY_ALL - MANY), words))
     for clique, allowed in (each for rule in facts.rules for each in rule.possible().items()):
-        axes = sorted(range(len(clique)), key=lambda axis: order(clique[axis]))
+        axes, parts = sorted(range(len(clique)), key=lambda axis: order(clique[axis])), []
         if table := facts.noisy.get(tuple(clique[axis] for axis in axes)):
             outside = ~allowed.transpose(axes)
-            part = float(table.counts[outside].sum()) / facts.total.value
-            error = SURE * math.sqrt(table.variance * outside.sum()) / facts.total.value
+            parts.append((table.counts[outside].sum(), table.variance * outside.sum()))
+        if len(clique) == 2 and margins.keys() >= {(name,) for name in clique}:
+            # So many rows more have some values of one column than any that go with these.
+            (one, other), column = (margins[e,] for e in clique), facts.schema.named[clique[0]]
+            last = column.num_values
+            for code in range(last):
+                own, theirs = one.counts[code:last], other.counts[allowed[code:last].any(axis=0)]
+                noise = one.variance * own.size + other.variance * theirs.size
+                parts.append((own.sum() - theirs.sum(), noise))
+        for more, noise in parts:
+            part, error = (float(each) / facts.total.value for each in (more, math.sqrt(noise)))
             words = f"{listed([*map(repr, clique)])} in {share(part)} of the rows"
-            found.append(Finding(part - error, words))
+            found.append(Finding(part - SURE * error, words))
     return max(found, key=lambda each: each.value)
 
 
@@ -546,8 +568,9 @@ FIT_RULES = (
          "Dates seem to be in order, and rows may have them the other way round, because nothing "
          "says so: declare the constraint {}."),
     Rule(Rank.DOUBTFUL, _contradicted, MANY,
-         "The table contradicts a constraint: {}. Sampled rows meet it all the same: check the "
-         "order of its columns, or its list of combinations, or leave it out."),
+         "The table contradicts a constraint or link, or nearly all rows are at its limit: {}. "
+         "Sampled rows meet it: check the order of its columns, or its list of combinations, or "
+         "leave it out."),
     Rule(Rank.NOISE, _few_rows, MANY,
          "The rows are few for this epsilon and these columns: {}. Choose fewer columns or cells, "
          "or a larger epsilon."),

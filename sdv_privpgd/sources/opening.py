@@ -135,7 +135,7 @@ def _require_ids(source: Source, person: str) -> None:
     if getattr(source.dtypes.get(person), "kind", "O") in "mM":
         raise SourceError(
             f"The column {person!r} has moments, which are no ids: a time zone would make two of "
-            "one. people.column takes text or whole numbers: convert it."
+            "one. Ids are text or whole numbers: convert it."
         )
 
 

@@ -176,7 +176,8 @@ def _value(asked, rows):
     for group in asked.groups:
         base = rows[_are(rows, group["among"])]
         met = _are(base, group["where"])
-        values.append(met.mean() if asked.what == "share" else base.loc[met, asked.of].mean())
+        asked_of = pd.Series(met) if asked.what == "share" else base.loc[met, asked.of]
+        values.append(asked_of.mean())  # NaN of none
     return float(values[0] - sum(values[1:]))
 
 

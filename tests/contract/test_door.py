@@ -158,6 +158,7 @@ def test_a_table_in_the_place_of_a_setting_is_not_shown(name):
         Key,
         People,
         lambda cells: Between(cells, cells),
+        lambda cells: fit_table(visits(9), DECLARED, 1.0, constraints=[Inequality("age", cells)]),
     ],
 )
 def test_a_column_in_the_place_of_a_declaration_is_not_shown(asked):

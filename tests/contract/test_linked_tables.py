@@ -430,6 +430,26 @@ def test_a_number_of_children_is_warned_of_in_words_of_the_link():
     assert "of the rows of 'homes' have 2 rows of 'people', as many as max_children lets" in said
     passed = {"homes": ["number of people"]}
     assert not fit_tables(*given, method="independent", allow_lost=passed).warnings
+    with pytest.raises(ValueError, match=r"allow_lost names \['hoems'\], which are no tables"):
+        fit_tables(*given, allow_lost={"hoems": ["rents"]})
+    with pytest.raises(ValueError, match="allow_lost is a dictionary of lists by table, got"):
+        fit_tables(*given, allow_lost=["rents"])
+
+
+def test_a_start_after_all_rows_in_order_and_a_count_of_others_are_told():
+    began = np.tile(np.arange(20), 100)
+    tables = {
+        "parents": pd.DataFrame({"key": range(2_000), "began": began + 50, "times": 5}),
+        "children": pd.DataFrame({"key": [*range(2_000)] * 2, "day": np.tile(began + 30, 2)}),
+    }
+    number = Numerical(0, 100, decimal_places=0)
+    columns = {"parents": {"began": number, "times": number}, "children": {"day": number}}
+    link = Link("parents", "children", "key", 3, order="day", start="began", count="times")
+    for is_wrong in (True, False):
+        said = " ".join(fit_tables(tables, columns, link, 5.0, 1e-6).warnings)
+        for names in ("'parents.began', 'day'", "'number of children', 'times'"):
+            assert (f"at its limit: {names} in" in said) == is_wrong
+        tables["parents"] = tables["parents"].assign(began=began, times=2)
 
 
 @pytest.mark.long

@@ -197,9 +197,16 @@ def test_what_is_no_prior_is_refused_before_anything_is_spent(prior, error, word
         Prior(table(2, 0), weight=np.array([1, np.inf]))
 
 
-def test_a_prior_s_file_may_be_compressed_or_separated_by_tabs(tmp_path):
-    table(9, 1).to_csv(tmp_path / "public.tsv.gz", sep="\t", index=False)
-    assert list(Prior(tmp_path / "public.tsv.gz").frame) == list(table(9, 1))
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [("public.tsv.gz", {"sep": "\t"}), ("public.csv", {"sep": ";", "decimal": ","}),
+     ("public.csv", {"sep": ";"}), ("public.csv", {"sep": "|"})],
+)  # fmt: skip
+def test_a_prior_s_file_may_be_compressed_or_separated_by_other_signs(name, told, tmp_path):
+    rows = table(9, 1).assign(money=1.5)
+    rows.to_csv(tmp_path / name, index=False, **told)
+    found = Prior(tmp_path / name).frame
+    assert (list(found), set(found["money"])) == (list(rows), {1.5})
 
 
 def test_dtypes_of_a_prior_are_no_facts_of_the_table():

@@ -246,6 +246,8 @@ def test_rows_that_are_too_few_stop_a_command_before_it_spends(table, tmp_path, 
     assert "--allow-lost" in said
     assert "was spent" not in said.replace("Nothing was spent", "")
     assert not out.exists()
+    said = refused(run("synthesize", *asked, "--out", out, "--allow-lost", "rats"), capsys)
+    assert "--allow-lost names ['rats'], which are no columns" in said
     asked = (*asked, "--method", "independent", "--allow-lost", "country_code,rate")
     assert run("synthesize", *asked, "--out", out, "--quiet") == 0
 
