@@ -205,7 +205,7 @@ def privsyn(codes: np.ndarray, sizes: Sequence[int], call: Call) -> np.ndarray:
 
 
 def gem(codes: np.ndarray, sizes: Sequence[int], call: Call) -> np.ndarray:
-    """GEM of its authors over all pairs, with the settings of their script for Adult."""
+    """GEM of its authors over all pairs, with the settings and steps of their script for Adult."""
     frame, domain = _named(codes, sizes)
     utils, queries, models, rounds = (
         _module(f"src.{part}") for part in ("utils", "qm", "syndata", "algo")
@@ -215,7 +215,7 @@ def gem(codes: np.ndarray, sizes: Sequence[int], call: Call) -> np.ndarray:
     number = min(50, asked.num_workloads)
     each = float(np.sqrt(2 * call.rho / (number * 0.5)))  # half of it for each part of a round
     model = models.NeuralNetworkGenerator(asked, embedding_dim=256, gen_dims=[256, 256])
-    options = {"loss_p": 2, "lr": 1e-4, "max_idxs": 10_000, "max_iters": 100}
+    options = {"loss_p": 2, "lr": 1e-4, "max_idxs": 10_000, "max_iters": 5_000 // number}
     rounds.IterAlgoGEM(model, number, each, **options).fit(asked.get_answers(table))
     return model.get_syndata(len(codes)).df[frame.columns].to_numpy()
 
