@@ -516,7 +516,7 @@ OF_MANY = (
     "If each row has another value, it is an id: give it the sdtype id; if it says whose a row is, "
     "name it: people=People(column, max_rows=...). Dates and times need the sdtype datetime and a "
     "datetime_format, numbers such as '12 %' or '$5' the sdtype numerical and a number_format. "
-    "Otherwise declare their range_values."
+    "Otherwise declare their range_values, or, of fine codes, their groups or a prefix."
 )
 """What a column may be of whose values none is shared by many rows."""
 
