@@ -161,12 +161,10 @@ def pool_of(facts: Mapping) -> list[Any]:
     if kind == "datetime":
         low, high = _dates(facts)
         days = [low + (high - low) * share for share in np.linspace(0, 1, 40)]
-        usual = "%H:%M:%S" if str(facts.get("range_min"))[2:3] == ":" else "%Y-%m-%d"
-        return [day.strftime(facts.get("datetime_format") or usual) for day in days]
+        return [_written(facts, day) for day in days]
     if kind == "numerical":
-        low, high = facts.get("range_min"), facts.get("range_max")
-        low = float(high) - 60 if low is None and high is not None else float(low or 0)
-        values = np.linspace(low, low + 60 if high is None else float(high), 40)
+        low, high = _numbers(facts)
+        values = np.linspace(low, high, 40)
         places = facts.get("decimal_places", 0)
         return [int(value) for value in values] if places == 0 else values.round(places).tolist()
     return ["made up"]
@@ -176,6 +174,12 @@ def _ends(facts: Mapping) -> tuple[Any, Any]:
     """The lower and the upper end of a column."""
     pool = pool_of(facts)
     return (pool[-1], pool[0]) if facts["sdtype"] == "boolean" else (pool[0], pool[-1])
+
+
+def _numbers(facts: Mapping) -> tuple[float, float]:
+    low, high = facts.get("range_min"), facts.get("range_max")
+    low = float(high) - 60 if low is None and high is not None else float(low or 0)
+    return low, low + 60 if high is None else float(high)
 
 
 def _dates(facts: Mapping) -> list[Any]:
@@ -188,6 +192,11 @@ def _dates(facts: Mapping) -> list[Any]:
         read: Any = pd.to_datetime(end, errors="coerce", format=form)  # ``None`` stays what it is
         ends.append(pd.Timestamp(usual) if read is None or pd.isna(read) else read)
     return [end.tz_localize(None) for end in ends]
+
+
+def _written(facts: Mapping, day: Any) -> Any:
+    usual = "%H:%M:%S" if str(facts.get("range_min"))[2:3] == ":" else "%Y-%m-%d"
+    return day.strftime(facts.get("datetime_format") or usual)
 
 
 def _single(columns: Mapping[str, Mapping]) -> Callable[[int, int], Any]:
