@@ -472,6 +472,9 @@ def _correlations(facts: PublicFacts) -> Finding | None:
     squares = {}  # the sum over the codes of the squares of standard units
     for name, seen in facts.columns.items():
         shares = np.maximum(seen.shares[: seen.column.num_values], 0.0)
+        top, present = float(shares.max()), 1 - float(seen.shares[-1]) * seen.column.nullable
+        if NEARLY_ALL * present < top - seen.error and present < top + math.sqrt(2) * seen.error:
+            continue  # one value, as far as is known, has no correlation
         shares, codes = shares / max(float(shares.sum()), 1e-9), np.arange(shares.size)
         codes = np.square(codes - shares @ codes)
         if shares @ codes > 0:

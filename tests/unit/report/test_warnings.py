@@ -408,10 +408,13 @@ def test_one_value_of_a_column_that_was_looked_into_is_not_lost(cells):
         assert np.nanmax(cells) > 4 or not any(each.startswith("How rows are") for each in said)
 
 
-@pytest.mark.parametrize(("stddev", "told"), [(10_000.0, True), (1_000.0, False)])
-def test_noise_that_hides_relations_is_told(stddev, told):
+@pytest.mark.parametrize(
+    ("stddev", "part", "told"), [(1e4, 0.5, True), (1e3, 0.5, False), (200, 0.994, False)]
+)
+def test_noise_that_hides_relations_is_told(stddev, part, told):
     """In yes/no columns of equal shares a correlation's noise s is 2 sigma in n rows."""
-    even = np.array([[5_000, 5_000, 0], [5_000, 5_000, 0], [0, 0, 0]])
+    even = np.zeros((3, 3))
+    even[:2, :2] = 10_000 * np.array([[part], [1 - part]])
     answers = (number_of_rows(20_000), answered("ab", even, stddev))
     schema = Schema.from_sdv(dict.fromkeys("ab", TRUTH))
     facts = of(schema, answers, declared=dict.fromkeys("ab", TruthFacts(nullable=True)))
