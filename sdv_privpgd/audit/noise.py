@@ -101,10 +101,8 @@ def _shape(draws: np.ndarray, false_alarms: float) -> Check:
 def answer_checks(events: Sequence[Event], false_alarms: float) -> list[Check]:
     """The noise of each answer of a recorded fit, and whether any comes twice."""
     named = [
-        (str(event.asked[-1]), charge.stddev, noise, slack)
+        (str(event.asked[-1]), charge.stddev, noise, _slack(event))
         for event in events
-        # By how much rounding moves an answer, at most: what is found is given in whole people.
-        for slack in [(event.units + (event.units > 1)) / 2 if event.kind == "discover" else 0.5]
         for charge in event.charges
         if charge.stddev
         for noise in _noise_of(event)
@@ -192,6 +190,11 @@ def _noise_of(event: Event) -> list[np.ndarray]:
         known = [each for each in given if each[1] is None or exact.get(each, 0) >= far]
         found.append(np.array([given[each] - exact.get(each, 0) for each in known]))
     return found
+
+
+def _slack(event: Event) -> float:
+    """By how much rounding moves an answer, at most: what is found is given in whole people."""
+    return (event.units + (event.units > 1)) / 2 if event.kind == "discover" else 0.5
 
 
 def _twice(named: Sequence[tuple[float, np.ndarray]]) -> Check:

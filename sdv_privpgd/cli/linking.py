@@ -34,6 +34,7 @@ from sdv_privpgd.fitting.plan import planned_tables
 from sdv_privpgd.fitting.prior import Prior
 from sdv_privpgd.fitting.settings import People
 from sdv_privpgd.inference.listed import Question
+from sdv_privpgd.privacy.queries import Measurement
 from sdv_privpgd.report.page import Report
 from sdv_privpgd.sources.source import Source
 from sdv_privpgd.sources.texts import signs_of
@@ -72,9 +73,7 @@ def synthesize(arguments: Namespace) -> None:
             before = running.told_before
             say_each(before)
             fitted = None
-            releases = lambda: [e.fitted.release for e in fitted.tables.values()] if fitted else []
-            answers = lambda: [each for e in releases() if e for each in e.measurements] or None
-            journal.follow(running, arguments, answers)
+            journal.follow(running, arguments, lambda: _answers(fitted))
             with own_errors(), shown("Fitting", not arguments.quiet) as progress:
                 fitted = running.run(progress)
         with shown("Sampling", not arguments.quiet) as progress, one_step(progress, "sample"):
@@ -107,6 +106,14 @@ def _prior(arguments: Namespace, told: Asked) -> Prior | None:
 def _table_of(path: Path) -> str:
     """The name of a file's table."""
     return path.name.split(".")[0]
+
+
+def _answers(fitted: FittedTables | None) -> list[Measurement] | None:
+    """All noisy answers of what was fitted; ``None`` if it was not."""
+    if fitted is None:
+        return None
+    releases = [each.fitted.release for each in fitted.tables.values()]
+    return [answer for each in releases if each is not None for answer in each.measurements]
 
 
 def _writing(arguments: Namespace, name: str, rows: Any) -> Callable[[Path], None]:

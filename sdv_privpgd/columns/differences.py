@@ -230,10 +230,7 @@ def difference_of(
         cells = Interval(0.0, largest, num_cells, tuple(cuts.tolist()))
         return Difference(low, high, replace(empty, cells=cells))
     draft = Difference(low, high, replace(empty, cells=Ticks(0, 0, 1)))
-    if not _fits(draft) or all(  # each value has a code of its own
-        isinstance(cells := each.cells, Ticks) and cells.last - cells.first < each.num_values
-        for each in (low, high)
-    ):
+    if not _fits(draft) or all(_is_exact(column) for column in (low, high)):
         return None
     smallest, largest = int(strict), _largest(draft)
     if largest <= smallest:
@@ -299,6 +296,12 @@ def _are_shared(column: Column, codes: np.ndarray, places: np.ndarray) -> np.nda
     dense = np.array(merging.frequencies) / cells.widths
     usual = np.median(sliding_window_view(np.pad(dense, 4, mode="reflect"), 9), axis=1)
     return np.all([*middle, (dense > _FAR * usual)[merging.at(codes, places)[0]]], axis=0)
+
+
+def _is_exact(column: Column) -> bool:
+    """Whether each value of a column has a code of its own."""
+    cells = column.cells
+    return isinstance(cells, Ticks) and cells.last - cells.first < column.num_values
 
 
 def _cells(smallest: int, largest: int, number: int) -> Ticks:

@@ -122,8 +122,9 @@ def is_id(name: str) -> bool:
     if words[0] in _NUMBERS:  # numero_de_cliente
         words = [words[0], *(word for word in words[1:] if word not in _LINKS)]
     if len(words) <= 2 and words[0] not in _TRUTHS:
-        if words[-1].endswith(_ENDS) or _is_of_people(words[-1]):
-            return True
+        stems = (words[-1].removesuffix(end) for end in ("", *_NUMBERS))
+        if words[-1].endswith(_ENDS) or any(stem in _OF_PEOPLE for stem in stems):
+            return True  # such as patient or patientid
         if len(words) == 2 and words[-1] in _NUMBERS and words[0] in _OF_PEOPLE:
             return True
     # So pandas calls the numbers of rows.
@@ -136,13 +137,6 @@ def is_id(name: str) -> bool:
     if len(words) == 1:
         return words[0] in _ALONE
     return words[-2] not in _OF_KINDS
-
-
-def _is_of_people(word: str) -> bool:
-    """Whether a word is one of who somebody is, such as patient or patientid."""
-    return word in _OF_PEOPLE or any(
-        word.endswith(end) and word.removesuffix(end) in _OF_PEOPLE for end in _NUMBERS
-    )
 
 
 def _is_date(words: list[str]) -> bool:

@@ -91,7 +91,8 @@ def problems(
                 f"columns are {list(columns)!r}."
             )
         elif name not in known:
-            if not _is_blank(facts):
+            known_facts = facts.values() if isinstance(facts, Mapping) else ()
+            if not known_facts or any(fact is not None for fact in known_facts):  # no draft
                 yield (
                     f"public_domain names {name!r}, which is not modelled: it is a key, or its "
                     f"sdtype {columns[name].get('sdtype')!r} is none of {list(KEYS)!r}. Remove it "
@@ -99,12 +100,6 @@ def problems(
                 )
         elif isinstance(facts, Mapping):
             yield from misplaced(name, columns[name]["sdtype"], facts)
-
-
-def _is_blank(facts: object) -> bool:
-    """Whether it is the draft of a column that was not filled in."""
-    known = facts.values() if isinstance(facts, Mapping) else ()
-    return len(known) > 0 and all(fact is None for fact in known)
 
 
 def misplaced(
@@ -146,7 +141,8 @@ def _unmapped(public_domain: object) -> Iterator[str]:
 
 
 def _is_empty(fact: Any) -> bool:
-    return fact is None or (hasattr(fact, "__len__") and len(fact) == 0)
+    has_parts = hasattr(fact, "__len__") and getattr(fact, "shape", None) != ()
+    return fact is None or (has_parts and len(fact) == 0)
 
 
 _FIELDS = {

@@ -39,7 +39,8 @@ class Constraint:
     def columns(self) -> tuple[str, ...]:
         """The columns that it names; none where it is a black box."""
         named = [given for name, given in vars(self).items() if "column_name" in name]
-        return tuple(each for own in named for each in ([own] if isinstance(own, str) else own))
+        several = list | tuple | pd.Index
+        return tuple(each for own in named for each in (own if isinstance(own, several) else [own]))
 
     def declares(self, name: str, known: Mapping[str, Any]) -> dict[str, Any]:
         """Returns what it declares of one of its columns, of which these facts are known."""
@@ -57,6 +58,8 @@ class Constraint:
     def require(self, sdtypes: Mapping[str, str]) -> None:
         """Raises ``ConstraintError`` unless it fits the sdtypes of the modelled columns."""
         names = self.columns
+        if odd := {type(each).__name__ for each in names if not isinstance(each, str)}:
+            raise ConstraintError(f"{type(self).__name__} takes names of columns, got {min(odd)}.")
         unknown = [name for name in names if name not in sdtypes]
         if unknown or len(set(names)) < len(names):
             raise ConstraintError(

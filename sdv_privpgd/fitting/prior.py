@@ -30,7 +30,7 @@ from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.report.warnings import MANY, MOST, NEARLY_ALL
-from sdv_privpgd.synthesize.engine import Particles
+from sdv_privpgd.synthesize.engine import Model, Particles
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -320,15 +320,13 @@ def leaning(
         people=People(),
         discovery_share=0.5,
     )
-    # The share of other rows whose value these are likely to lack: Good's estimate (1953).
-    unseen = lambda counts: (counts == 1).sum() / max(counts.sum(), 1)
     look = Fit(clear, own.dated(table.dtypes))
     look.discover(table)
     found = {
         name: facts
         for name, facts in look.description.discovered.items()
         if name not in description.given
-        and not (isinstance(facts, CategoryFacts) and unseen(columns[name].value_counts()) > MANY)
+        and not (isinstance(facts, CategoryFacts) and _unseen(columns[name]) > MANY)
     }
     rows = len(public.frame) if num_rows is None else num_rows
     if description.num_bins is None:
@@ -404,6 +402,12 @@ def _on_lacking(lacking: Sequence[str], names: Iterable[str]) -> tuple[str, ...]
     return (f"The prior, or a part of it, lacks {names_lacking}: fitted as without it.{rename}",)
 
 
+def _unseen(cells: pd.Series) -> float:
+    """The share of other rows whose value these are likely to lack: Good's estimate (1953)."""
+    counts = cells.value_counts()
+    return float((counts == 1).sum() / max(counts.sum(), 1))
+
+
 def foretold(settings: Settings, description: Description, num_rows: int) -> list[str]:
     """Returns a sentence on the errors of a fit to so many rows that are like the prior's. Public.
 
@@ -426,14 +430,22 @@ def foretold(settings: Settings, description: Description, num_rows: int) -> lis
     method = method_for(settings, replace(description, public=None))
     pipeline.ask(curator, method)
     answers = pipeline.Answers.of(curator, method)
-    models = [pipeline.fit(answers, e).model for e in (method.given(prior.codes(schema)), method)]
-    pairs = own.domain.cliques(2)
-    l1 = [[np.abs(own.marginal(p) - e.marginal(p)).sum() for p in pairs] for e in models]
-    leant, alone = (f"{50 * np.mean(each):.2g} %" for each in l1)
+    errors = [
+        _half_l1(own, pipeline.fit(answers, each).model)
+        for each in (method.given(prior.codes(schema)), method)
+    ]
+    leant, alone = (f"{100 * each:.2g} %" for each in errors)
     return [
         f"If these rows are like those of the prior, synthetic pairs of columns are off by {leant} "
         f"of the rows, on average, and by {alone} without it (one simulated fit)."
     ]
+
+
+def _half_l1(rows: Model, model: Model) -> float:
+    """Half the mean L1 distance of a model's pairs from those of rows."""
+    pairs = rows.domain.cliques(2)
+    apart = [np.abs(rows.marginal(pair) - model.marginal(pair)).sum() for pair in pairs]
+    return float(np.mean(apart)) / 2
 
 
 def _taken(stated: ColumnFacts, found: ColumnFacts) -> ColumnFacts:

@@ -86,8 +86,8 @@ class People:
                 yield f"{name} must be the name of a column, got {shown(getattr(self, name))}."
         if self.rows_are_people and (self.column is not None or self.max_rows > 1):
             yield (
-                "rows_are_people=True says that nobody has two rows: leave it out, or else column "
-                "and max_rows."
+                "rows_are_people=True says that nobody has two rows: leave it out, or else "
+                "column=... and max_rows."
             )
         if (self.weight_column is None) != (self.weight_range is None):
             yield (

@@ -219,9 +219,7 @@ class BetweenGroups:
         """
         at_once = 64  # right-hand sides that are solved together
         parts = [self._coordinates(product) for product in products]
-        # What reads nothing of the effects that no table holds.
-        squares = [(places, np.square(values)) for places, values in parts]
-        known = np.array([e[p == _UNKNOWN].sum() <= ROUNDING * e.sum() for p, e in squares])
+        known = np.array([_is_known(places, values) for places, values in parts], dtype=bool)
         fixed = 0.0 if self._total is None else self._total
         found = np.array([fixed * values[places == _FIXED].sum() for places, values in parts])
         covariance = np.zeros((len(products), len(products)))
@@ -261,6 +259,12 @@ class BetweenGroups:
 def _within(clique: Sequence[str]) -> Iterator[Clique]:
     """All sets of a clique's attributes, the empty one first."""
     return chain.from_iterable(combinations(clique, degree) for degree in range(len(clique) + 1))
+
+
+def _is_known(places: np.ndarray, values: np.ndarray) -> bool:
+    """Whether a functional reads nothing of the effects that no table holds."""
+    squares = np.square(values)
+    return bool(squares[places == _UNKNOWN].sum() <= ROUNDING * squares.sum())
 
 
 @dataclass(frozen=True)

@@ -86,8 +86,7 @@ class Bars:
         _name_rows(axes, {mark: f"{_part(mark)} %".replace("-", "−") for mark in marks})
         across = [[(end, mark) for end in axes.get_xlim()] for mark in (*marks, 0.0)]
         _paths(axes, across, _LINE, width=0.8)
-        corners, own = ((-0.425, 0), (-0.425, 1), (0.425, 1), (0.425, 0)), enumerate(self.synthetic)
-        _paths(axes, [[(code + x, y * up) for x, y in corners] for code, up in own], _SYNTHETIC)
+        _paths(axes, [_box(code, value) for code, value in enumerate(self.synthetic)], _SYNTHETIC)
         lines = [
             [(code, max(point - bar, low)), (code, min(point + bar, 1.0))]
             for code, (point, bar) in enumerate(zip(other, bars, strict=False))
@@ -324,6 +323,11 @@ def _paths(axes: "Axes", shapes: Sequence, color: str, width: float = 0) -> None
                 **(line if width else filled),
             )
         )
+
+
+def _box(code: int, value: float) -> list[tuple[float, float]]:
+    low, high = code - 0.425, code + 0.425
+    return [(low, 0), (low, value), (high, value), (high, 0)]
 
 
 def _ticks(names: Names, most: int) -> dict[float, str]:

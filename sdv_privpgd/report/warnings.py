@@ -265,7 +265,8 @@ def _one_wide_cell(seen: ColumnShares) -> Finding | None:
 def _found_constant(seen: ColumnShares) -> Finding | None:
     """Whether no range was declared, and one was found that holds one value."""
     is_found = isinstance(seen.declared, NumberFacts | DateFacts) and seen.declared.lacks_domain
-    if seen.column.num_values > 1 or not is_found:
+    values = code_values(seen.column)
+    if not is_found or seen.column.num_values > 1 or values.lows[0] < values.highs[0]:
         return None
     rows = rows_unseen(seen.facts.ledger)
     return Finding(1.0, f"{code_labels(seen.column)[0]}; {rows:,.0f} others would not be seen")
@@ -301,18 +302,18 @@ def _code(seen: ColumnShares) -> Finding | None:
             and high - low <= narrow * gap
             and between.sum() - seen.error * math.sqrt(between.size) <= shares[at] / 2  # no tail
             and shares[others].sum() >= MOST * (shares.sum() - shares[at])
-            and (_is_usual_date(column, low, high) if is_date else {low, high} & USUAL_NUMBERS)
+            and (is_date or {low, high} & USUAL_NUMBERS)
+            and (not is_date or _is_usual_date(column, np.array([low, high]), values.lows[others]))
         ):
             return seen.surely(at, code_labels(column)[at])
     return None
 
 
-def _is_usual_date(column: Column, *ends: int) -> bool:
-    """Whether one of the ends is a date that forms use, or the first or last day of a year."""
-    days = _moments(column, np.array(ends))[0].astype("datetime64[D]")
-    years = days.astype("datetime64[Y]")
-    is_edge = (days == years) | (days + 1 == (years + 1).astype("datetime64[D]"))
-    return bool(is_edge.any()) or any(day in USUAL_DATES for day in days)
+def _is_usual_date(column: Column, *ends_and_others: np.ndarray) -> bool:
+    """Whether an end is a date that forms use, or, as few others are, an end of a year."""
+    days, beside = (each.astype("datetime64[D]") for each in _moments(column, *ends_and_others))
+    ends, others = ([str(day)[5:] in ("01-01", "12-31") for day in each] for each in (days, beside))
+    return any(day in USUAL_DATES for day in days) or (any(ends) and others.count(False) > 1)
 
 
 def _wide(seen: ColumnShares) -> Finding | None:
@@ -389,9 +390,10 @@ def _order(facts: PublicFacts) -> Finding | None:
             continue
         one, other = (dates[name] for name in pair)
         shares = table.counts[: one.num_values, : other.num_values]
-        shares = shares / max(float(shares.sum()), 1.0)
-        error = SURE * math.sqrt(table.variance) / facts.total.value
-        by_chance = np.outer(*(np.maximum(shares.sum(axis=axis), 0.0) for axis in (1, 0)))
+        both = max(float(shares.sum()), 1.0)
+        shares, error = shares / both, SURE * math.sqrt(table.variance) / both
+        margins = [np.maximum(shares.sum(axis=axis), 0.0) for axis in (1, 0)]
+        by_chance = np.outer(*(each / max(float(each.sum()), 1.0) for each in margins))
         values = [(each, code_values(each)) for each in (one, other)]
         (low, high), (other_low, other_high) = [_moments(c, v.lows, v.highs) for c, v in values]
         # Where the one surely is earlier, or the other.
@@ -407,9 +409,19 @@ def _order(facts: PublicFacts) -> Finding | None:
 
 
 def _contradicted(facts: PublicFacts) -> Finding | None:
-    """The part of the rows that surely is in cells where a constraint lets none be, at most."""
+    """The part of the rows that surely is in cells where a constraint lets none be, at most.
+
+    Where nearly all have the least difference, its columns may be the other way round, too.
+    """
     found, order = [Finding(0.0)], facts.schema.domain().attributes.index
     margins = estimates.margin_estimates(facts.noisy, 1)
+    for each in facts.schema.differences:
+        table = margins.get((each.name,))
+        if table and not {each.low.name, each.high.name} & {*facts.added}:
+            both = max(float(table.counts[: each.column.num_values].sum()), 1.0)
+            part, error = float(table.counts[0]) / both, SURE * math.sqrt(table.variance) / both
+            words = f"{each.low.name!r}, {each.high.name!r} in {share(part)} of the rows"
+            found.append(Finding(part - error - (NEARLY_ALL - MANY), words))
     for clique, allowed in (each for rule in facts.rules for each in rule.possible().items()):
         axes, parts = sorted(range(len(clique)), key=lambda axis: order(clique[axis])), []
         if table := facts.noisy.get(tuple(clique[axis] for axis in axes)):
@@ -460,6 +472,9 @@ def _correlations(facts: PublicFacts) -> Finding | None:
     squares = {}  # the sum over the codes of the squares of standard units
     for name, seen in facts.columns.items():
         shares = np.maximum(seen.shares[: seen.column.num_values], 0.0)
+        top, present = float(shares.max()), 1 - float(seen.shares[-1]) * seen.column.nullable
+        if NEARLY_ALL * present < top - seen.error and present < top + math.sqrt(2) * seen.error:
+            continue  # one value, as far as is known, has no correlation
         shares, codes = shares / max(float(shares.sum()), 1e-9), np.arange(shares.size)
         codes = np.square(codes - shares @ codes)
         if shares @ codes > 0:
@@ -504,7 +519,7 @@ OF_MANY = (
     "If each row has another value, it is an id: give it the sdtype id; if it says whose a row is, "
     "name it: people=People(column, max_rows=...). Dates and times need the sdtype datetime and a "
     "datetime_format, numbers such as '12 %' or '$5' the sdtype numerical and a number_format. "
-    "Otherwise declare their range_values."
+    "Otherwise declare their range_values, or, of fine codes, their groups or a prefix."
 )
 """What a column may be of whose values none is shared by many rows."""
 
@@ -556,8 +571,9 @@ FIT_RULES = (
          "Dates seem to be in order, and rows may have them the other way round, because nothing "
          "says so: declare the constraint {}."),
     Rule(Rank.DOUBTFUL, _contradicted, MANY,
-         "The table contradicts a constraint or link: {}. Sampled rows meet it all the same: check "
-         "the order of its columns, or its list of combinations, or leave it out."),
+         "The table contradicts a constraint or link, or nearly all rows are at its limit: {}. "
+         "Sampled rows meet it: check the order of its columns, or its list of combinations, or "
+         "leave it out."),
     Rule(Rank.NOISE, _few_rows, MANY,
          "The rows are few for this epsilon and these columns: {}. Choose fewer columns or cells, "
          "or a larger epsilon."),

@@ -63,40 +63,35 @@ class Task:
         )
 
 
-def of_arms(given, run):
-    """Means over seeds of ``run(task, arm, epsilon, seed)``, for tables, epsilons and arms."""
+@options(
+    tables=["adult"], arms=["PrivPGD", "target", "Real"], epsilons=[1.0], seeds=1, rows=int,
+    bins=int, times=1, num_particles=int,
+)  # fmt: skip
+def rows(given):
     for name in given.tables:
         task = Task.of(name, given.data, given.rows)
         runs = [("Real", np.inf)] if "Real" in given.arms else []
         runs += product([arm for arm in given.arms if arm != "Real"], given.epsilons)
         for arm, epsilon in runs:
             seeds = range(1 if arm == "Real" else given.seeds)
-            every = [run(task, arm, epsilon, seed) for seed in seeds]
+            every = [_run(task, arm, epsilon, seed, given) for seed in seeds]
             found = means(every)
             if len(every) > 1 and "auroc" in found:
                 found["auroc_sd"] = float(np.std([each["auroc"] for each in every], ddof=1))
             yield {"table": name[:13], "arm": arm, "epsilon": epsilon, **found}
 
 
-@options(
-    tables=["adult"], arms=["PrivPGD", "target", "Real"], epsilons=[1.0], seeds=1, rows=int,
-    bins=int, times=1, num_particles=int,
-)  # fmt: skip
-def rows(given):
-    def run(task, arm, epsilon, seed):
-        watch, test = Stopwatch(), columns_of(task.test)
-        if arm == "DP-EBM":
-            found = _scores_of_dp_ebm(task, epsilon)
-            watch.lap("fit_s")
-            return {**found, **watch.seconds}
-        rows = task.train if arm == "Real" else _synthetic(task, arm, epsilon, seed, given)
+def _run(task, arm, epsilon, seed, given):
+    """The scores of one fit."""
+    watch, test = Stopwatch(), columns_of(task.test)
+    if arm == "DP-EBM":
+        found = _scores_of_dp_ebm(task, epsilon)
         watch.lap("fit_s")
-        return {
-            **usefulness(task.columns, columns_of(rows), test, task.label, seed=seed),
-            **watch.seconds,
-        }
-
-    yield from of_arms(given, run)
+        return {**found, **watch.seconds}
+    rows = task.train if arm == "Real" else _synthetic(task, arm, epsilon, seed, given)
+    watch.lap("fit_s")
+    found = usefulness(task.columns, columns_of(rows), test, task.label, seed=seed)
+    return {**found, **watch.seconds}
 
 
 def _synthetic(task, arm, epsilon, seed, given):

@@ -98,7 +98,8 @@ def fitted(name, given, codes, domain):
         source, target = Path(folder, "given.npz"), Path(folder, "rows.npz")
         limit = {"max_megabytes": given.max_megabytes}
         rho = rho_of(given.epsilon, given.delta)
-        call = {"reference": given.reference, "rho": rho, "checkout": given.checkout, **limit}
+        checkout = given.checkout and os.path.abspath(given.checkout)
+        call = {"reference": given.reference, "rho": rho, "checkout": checkout, **limit}
         np.savez(source, codes=codes, sizes=np.array(domain.sizes), call=json.dumps(call))
         if name in REFERENCES:
             command = [given.python, "-I", reference_codes.__file__, str(source), str(target)]

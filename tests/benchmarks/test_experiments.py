@@ -16,7 +16,6 @@ FEW = ["--num-particles", "100", "--seeds", "1"]
 RUNS = {  # options that make it small, and how many lines it has at least
     "accepting": (["--fits", "2", "--epsilons", "9", "--rows", "400", "--population", "2000",
                    "--tables", "simulated", "adult"], 31),
-    "acs": (["--num-particles", "100"], 1),
     "answering": (["--fits", "2", "--epsilons", "9", "--rows", "400", "--population", "2000"], 14),
     "budget": (["--tables", "diabetes", "--epsilons", "1", "--fits", "2"], 1),
     "columns": (["--columns", "4", "--rows", "2000"], 1),
@@ -27,7 +26,6 @@ RUNS = {  # options that make it small, and how many lines it has at least
     "declaring": ([*FEW, "--arms", "undeclared", "declared", "--by-column"], 10),
     "forecast": (["--tables", "diabetes", "--epsilons", "1", "--fits", "1"], 1),
     "gpu": None,  # tests/gpu
-    "half_spaces": (["--tables", "adult", "--arms", "PGM", "Real"], 2),
     "holders": ([*FEW, "--holders", "2", "--alone", "1"], 2),
     "holders --refine": (FEW, 2),
     "intervals": (["--tables", "diabetes", "--epsilons", "9", "--fits", "3", "--questions", "12"],
@@ -84,7 +82,6 @@ def tables(tmp_path_factory):
         sex=rng.choice(["Female", "Male"], number),
         income=np.where(rich, ">50K", "<=50K"),
     )
-    write("acs_income_xx", AGEP=age.clip(17, 99), SEX=rng.integers(1, 3, number), PINCP=rich)
     write(
         "diabetes_130us",
         ["time_in_hospital"],

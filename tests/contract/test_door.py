@@ -96,6 +96,7 @@ def test_what_was_found_privately_can_be_declared(fitted):
         ({"name": {"sdtype": "email"}}, {}, "personal data"),
         ({"name": {"range_values": None}}, {}, r"such as Categorical\(\) has one"),
         ({"name": {"sdtype": "id", "regex_format": "[0-9]+"}}, {}, "cannot be counted up"),
+        ({"name": {"sdtype": "id", "regex_format": ""}}, {}, "has fewer values in its pattern ''"),
         ({"age": Key("[0-9]{1,3}")}, {}, "several ways"),
         ({"name": {**Key(), "sdtype": "id", "range_min": 0}}, {}, "regex_format alone"),
         (DECLARED, {"constraints": [Inequality("age", "seen")]}, "takes columns of the sdtypes"),
@@ -158,6 +159,7 @@ def test_a_table_in_the_place_of_a_setting_is_not_shown(name):
         Key,
         People,
         lambda cells: Between(cells, cells),
+        lambda cells: fit_table(visits(9), DECLARED, 1.0, constraints=[Inequality("age", cells)]),
     ],
 )
 def test_a_column_in_the_place_of_a_declaration_is_not_shown(asked):

@@ -449,7 +449,7 @@ def test_a_start_after_all_rows_in_order_and_a_count_of_others_are_told():
     for is_wrong in (True, False):
         said = " ".join(fit_tables(tables, columns, link, 5.0, 1e-6).warnings)
         for names in ("'parents.began', 'day'", "'number of children', 'times'"):
-            assert (f"contradicts a constraint or link: {names} in" in said) == is_wrong
+            assert (f"at its limit: {names} in" in said) == is_wrong
         tables["parents"] = tables["parents"].assign(began=began, times=2)
 
 

@@ -90,10 +90,7 @@ def draw_steps(
     num_tables = len(targets.dims)
     batch_size = min(batch_size, num_tables)
     num_steps = -(-num_tables // batch_size)
-    # 1 where a table holds an attribute, else 0. The last row, of zeros, is that of table -1.
-    whole = torch.zeros(num_tables + 1, num_attributes + 1)
-    whole[:-1].scatter_(1, targets.axes % (num_attributes + 1), 1.0)
-    holds = whole[:, :num_attributes]
+    holds = _memberships(targets, num_attributes)
     # A coordinate gets the curvature of its lowest-dimensional table, the largest of all.
     curvatures = (holds[:-1] / targets.dims[:, None]).amax(dim=0)
     for epoch in epochs:
@@ -115,6 +112,13 @@ def draw_steps(
         parts = tables, directions, counts * curvatures, counts / holds.sum(dim=0).clamp(min=1)
         for step, own in enumerate(zip(*parts, strict=True)):
             yield Draw((epoch * num_steps + step) / (num_epochs * num_steps), *own)
+
+
+def _memberships(targets: PackedTargets, num_attributes: int) -> Float[Tensor, "row attribute"]:
+    """1 where a table holds an attribute, else 0. The last row, of zeros, is that of table -1."""
+    holds = torch.zeros(len(targets.dims) + 1, num_attributes + 1)
+    holds[:-1].scatter_(1, targets.axes % (num_attributes + 1), 1.0)
+    return holds[:, :num_attributes]
 
 
 def transport_visits(draws: Iterable[Draw], fraction: Callable[[float], float]) -> Iterator[Visit]:
