@@ -102,6 +102,7 @@ def test_what_was_found_privately_can_be_declared(fitted):
         (DECLARED, {"constraints": [Inequality("age", "seen")]}, "takes columns of the sdtypes"),
         (DECLARED, {"constraints": [Inequality("age", "name")]}, "names .'name'."),
         (DECLARED, {"constraints": ["age"]}, "such as Inequality"),
+        (DECLARED, {"seed": 2**63}, "seed must be an integer below"),
         (
             {"age": Numerical(50, 99, nullable=False), "old": Numerical(0, 9, nullable=False)},
             {"constraints": [Inequality("age", "old")]},
