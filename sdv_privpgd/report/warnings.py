@@ -241,8 +241,8 @@ def _at_one_end(seen: ColumnShares) -> Finding | None:
 
 
 def _clipped(seen: ColumnShares) -> Finding | None:
-    """The share of rows that pile up at an end of a declared range."""
-    ends = [found for found, dense, _ in seen.ends() if found.value > SEVERAL * dense]
+    """The share of rows that pile up at an end of a declared range, by their odds."""
+    ends = [f for f, d, _ in seen.ends() if f.value * (1 - d) > SEVERAL * d * (1 - f.value)]
     return max(ends, default=None)
 
 

@@ -138,6 +138,7 @@ PLANTED = {
     "all other": (WARD, [0, 0, 0, 1], r"^Nearly all .*'other' in .*100 %.*the codebook"),
     "mostly other": (WARD, [1, 1, 1, 9], r"^Many values are not .*: 'x' \('other' in \d\d %\)"),
     "clipped above": (AGE, [*bell(11), 2], r"pile up .*: 'x' \(range_max=65 in"),
+    "mostly clipped above": (AGE, [*[0.1] * 10, 5, 30], r"pile up .*: 'x' \(range_max=65 in"),
     "clipped below": (AGE, [2, *bell(11)], "pile up .*range_min=18 in"),
     "one value": (CITY, [0, 1, 0, 0, 0, 0, 0, 0], r"^Nearly all rows have one .* \(city 1 in "),
     "one cell": (AGE, [*[0] * 5, 1, *[0] * 6], r"^Nearly all rows have one .* \(38 – 41 in "),
