@@ -32,9 +32,11 @@ def check_fields(settings: Any, check: Callable[..., Any], *names: str, **more: 
 
 
 def check_integer(name: str, value: object, least: int = 1) -> int:
-    """The same integer as an int. Raises ``ValueError`` unless it is at least ``least``."""
+    """The same integer as an int. Raises ``ValueError`` unless it is ``least`` to 2**63 - 1."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
         raise ValueError(f"{name} must be an integer of at least {least}, got {shown(value)}.")
+    if value >= 2**63:  # torch takes no such seed, and NumPy no such size
+        raise ValueError(f"{name} must be an integer below 2**63, got {shown(value)}.")
     return int(value)
 
 

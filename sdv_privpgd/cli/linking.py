@@ -42,7 +42,7 @@ from sdv_privpgd.sources.texts import signs_of
 _NOT_TAKEN = (
     "rows_per_person", "person_column", "rows_are_people", "weigh_people", "weight_column",
     "sequence_index", "target", "columns", "num_bins",
-    "names", "mark",
+    "names", "mark", "dtype",
 )  # fmt: skip
 """Options of one table."""
 
@@ -90,8 +90,7 @@ def synthesize(arguments: Namespace) -> None:
 
 def _prior(arguments: Namespace, told: Asked) -> Prior | None:
     """The families of ``--prior``: a kept model, or public tables whose files have their names."""
-    given = arguments.prior or ()
-    if not given:
+    if not (given := arguments.prior):
         return None
     if len(given) == 1 and given[0].suffix == ".zip":
         return Prior(kept_in(given[0]), name=given[0].name)
@@ -147,8 +146,7 @@ def sample(arguments: Namespace) -> None:
             raise CommandError(f"--out {arguments.out} is a folder, and the model of one table.")
         if arguments.again:
             tables.reset_sampling()
-        names = {name: arguments.out / f"{name}.csv" for name in tables.tables}
-        files = {name: outputs.open("--out", path) for name, path in names.items()}
+        files = {n: outputs.open("--out", arguments.out / f"{n}.csv") for n in tables.tables}
         with shown("Sampling", not arguments.quiet) as progress, one_step(progress, "sample"):
             rows = tables.sample(arguments.rows)
         for name, own in rows.items():
@@ -181,11 +179,9 @@ def audit(arguments: Namespace) -> Report:
 
 def _opened(arguments: Namespace, told: Asked, paths: Mapping[str, Path]) -> dict[str, Source]:
     """The tables, of which no row is read yet."""
-    sources = {}
-    for name, path in paths.items():
-        found = tables_in([path])
-        sources[name] = open_table(found, reading(arguments, found[0]), _facts(told, name))
-    return sources
+    found = {name: tables_in([path]) for name, path in paths.items()}
+    how = {name: reading(arguments, own[0]) for name, own in found.items()}
+    return {name: open_table(own, how[name], _facts(told, name)) for name, own in found.items()}
 
 
 def _asked(arguments: Namespace, *refused: str) -> tuple[Asked, dict[str, Path], list[str]]:
@@ -201,8 +197,7 @@ def _asked(arguments: Namespace, *refused: str) -> tuple[Asked, dict[str, Path],
         raise CommandError("--delta is needed: the number of rows is private.")
     paths = {_table_of(path): path for path in getattr(arguments, "table", ())}  # an audit has none
     is_said = arguments.metadata is not None
-    metadata: Any = read_json(arguments.metadata) if is_said else None
-    metadata, written = (metadata, {}) if is_said else _typed(arguments, paths)
+    metadata, written = (read_json(arguments.metadata), {}) if is_said else _typed(arguments, paths)
     domain: Any = {} if arguments.domain is None else read_json(arguments.domain)
     try:
         with own_errors(ValueError):

@@ -140,11 +140,11 @@ def reading(
     arguments: Namespace, path: Path, kept: Mapping[str, Any] = MappingProxyType({})
 ) -> Reading:
     """The options for reading a table, which may be written as the model's was."""
-    of_text = told(arguments, kept, kind_read(path))
+    of_text = told(arguments, kept, kind := kind_read(path))
     return Reading(
         **{**of_text, "na": tuple(of_text.get("na", ()))},
         sheet=arguments.sheet,
-        header=arguments.header,
+        header=None if kind.form == "parquet" and vars(arguments).get("link") else arguments.header,
         names=arguments.names,
         dtypes={each.name: each.dtype for each in arguments.dtype if each.dtype is not None},
     )

@@ -113,7 +113,7 @@ def checked(name: str, facts: NumberFacts) -> NumberFacts:
             f"{written} must be within 2**53 of zero for floats with an increment. Set "
             "decimal_places to 0."
         )
-    if facts.lacks_domain:
+    if facts.lacks_domain or ends[0] > ends[1]:
         return facts
     (low, high), tick = ends, tick_of(facts)
     if tick is None and not math.isfinite(float(high) - float(low)):

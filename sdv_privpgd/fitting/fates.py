@@ -209,12 +209,12 @@ def on_lost(told: Mapping[str, Fate], allowed: Collection[str] = ()) -> list[str
 
 def require_kept(told: Mapping[str, Fate], allowed: Collection[str] = ()) -> None:
     """Raises ``ColumnsLostError`` if columns would be lost that are not allowed to be."""
-    said = on_lost(told, allowed)
-    if not said:
+    if not (said := on_lost(told, allowed)):
         return
     names = tuple(name for name, fate in told.items() if fate.lost and name not in allowed)
+    short = repr([*names]) if len(names) < 8 else "[*error.columns]"
     error = ColumnsLostError(
-        f"Nothing was spent. {' '.join(said)} To fit all the same: allow_lost={list(names)!r}."
+        f"Nothing was spent. {' '.join(said)} To fit all the same: allow_lost={short}."
     )
     error.columns = names
     raise error

@@ -14,7 +14,7 @@ import math
 import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import partial
 from types import MappingProxyType
@@ -27,6 +27,7 @@ from sdv_privpgd.base.domain import Clique, Grouping, table_of
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.columns.links import Link, following, sibling
 from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.columns.vocabulary import MODELLED
 from sdv_privpgd.constraints.kinds import Constraint
 from sdv_privpgd.discovery.transcript import Transcript
 from sdv_privpgd.estimate.consistency import consistent_tables
@@ -40,7 +41,7 @@ from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.fitted import FittedTable
 from sdv_privpgd.fitting.mismatch import DomainMismatchError, stopped
 from sdv_privpgd.fitting.model_file import on_unkept
-from sdv_privpgd.fitting.options import PAIRS, Asked, check_by_table
+from sdv_privpgd.fitting.options import PAIRS, Asked, check_by_table, require_sdtypes
 from sdv_privpgd.fitting.prior import Prior, leaning, of_families
 from sdv_privpgd.fitting.resume import by_table, gone, note_on
 from sdv_privpgd.fitting.settings import Settings
@@ -134,14 +135,24 @@ def fit_tables(
 
 def _as_public(told: Asked, tables: Mapping[str, Any]) -> FittedTables:
     """A fit of public tables, as if there were no noise. It may lose what it will."""
-    told = replace(told, epsilon=1e3)
+    # Without ranges of numbers, but for links: what leans on them says how many are beyond.
+    kept = {n for e in told.tree.links for n in (e.order, e.start, e.count, e.numbered)}
+    ends = "range_min", "range_max", "cut_points"
+    columns: dict[str, dict] = {}
+    for table, own in told.columns.items():
+        kinds, facts = require_sdtypes(own, (*MODELLED, "id"))
+        for name in [n for n, kind in kinds.items() if kind["sdtype"] == "numerical"]:
+            facts[name] = {k: e for k, e in facts[name].items() if name in kept or k not in ends}
+        columns[table] = {name: {**kinds[name], **facts[name]} for name in own}
+    told = replace(told, epsilon=1e3, columns=columns, questions={})
     lost = {name: list(told.modelled(name)) for name in told.tree.tables}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             return RunningTables.of(told, tables, lost).run()
         except ValueError as error:
-            raise ValueError(f"The prior's tables are not as the private ones: {error}") from None
+            said = str(error).split(" Epsilon ")[0]  # of what is public nothing is spent
+            raise ValueError(f"The prior's tables are not as the private ones: {said}") from None
 
 
 @dataclass(eq=False)
@@ -149,8 +160,8 @@ class RunningTables:
     """A fit of tables that is about to run, or did: it holds the books, however it ends.
 
     It has the ``private`` tables, whose ``names`` are in the order in which they were given, the
-    pairs of siblings of some of them, the columns of each for which it does not stop, and the links
-    that must lead somewhere.
+    pairs of siblings of some of them, the columns of each for which it does not stop, the links
+    that must lead somewhere, and what is asked of a table that leans on public families.
     """
 
     told: Asked
@@ -161,6 +172,7 @@ class RunningTables:
     leading: Sequence[Link]
     ledger: PrivacyLedger
     public: Mapping[str, Prior]
+    leant: dict[str, Description] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -214,7 +226,12 @@ class RunningTables:
             made: Any = fitted[link.parent].fitted.sampler
             said[:0] = link.on_numbers(made.first(AT_ONCE)[link.number].to_numpy(float))
         root: Any = fitted[told.tree.root].answer("count")
-        said[:0] = [told.tree.keeps_nothing] if root.estimate < 3 * root.stddev else []
+        if root.estimate < 3 * root.stddev:
+            key = f"'{told.tree.root}.{told.tree.root_key}'"
+            kept = (
+                f"Next to no row of {told.tree.root!r} seems to be used: see whether keys in {key}"
+            )
+            said.insert(0, f"{kept} are there, and each once.")
         return replace(found, warnings=tuple(said))
 
     def _so_far(
@@ -224,13 +241,14 @@ class RunningTables:
     ) -> FittedTables:
         """What was fitted of these tables, and of pairs of siblings."""
         names = [name for name in self.names if name in fitted]
+        numbered = {each.child: each.numbered for each in self.told.tree.links if each.numbered}
         return FittedTables(
             tables={name: fitted[name] for name in names},
             tree=self.told.tree,
             columns={name: self.told.output(name) for name in names},
             siblings={name: siblings for name, (_, siblings) in pairs.items()},
             answers={name: answers for name, (answers, _) in pairs.items()},
-            numbers=self.told.first_numbers,
+            numbers={t: int(self.told.columns[t][n]["range_min"]) for t, n in numbered.items()},
             ledger=self.ledger,
             warnings=by_table({name: fitted[name].warnings for name in names}),
             date=date.today().isoformat(),
@@ -249,9 +267,13 @@ class RunningTables:
                 for name in self.told.carried(link.parent)
             }
         settings, description = self.told.asked(table, known)
-        dtypes = self.private[table].dtypes
+        dtypes, public = self.private[table].dtypes, self.public.get(table)
         description = description.of_dtypes(dtypes)
-        return settings, leaning(settings, description, self.public.get(table), None, dtypes)
+        if table not in self.leant:  # once, as its cells are others each time
+            self.leant[table] = leaning(settings, description, public, None, dtypes)
+        leant = self.leant[table]
+        facts = {**leant.facts, **{name: description.facts[name] for name in description.given}}
+        return settings, replace(description, facts=facts, public=leant.public)
 
     def _begun(self, table: str) -> Fit:
         """What the first question about a table has found: no table is fitted if one stops."""

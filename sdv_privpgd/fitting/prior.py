@@ -232,12 +232,14 @@ def of_families(prior: Any, tree: Tree, fit: Callable[[Mapping], Any]) -> dict[s
     """
     whole = prior if isinstance(prior, Prior) else Prior(prior)
     name, fitted = whole.name or "families", getattr(whole.rows, "fitted_tables", whole.rows)
+    if hasattr(fitted, "first_families"):
+        name += f", of a release with epsilon {fitted.ledger.spent():.3g}"
+        if fitted.tree != tree:  # rows say what these links ask
+            fitted = deepcopy(fitted).sample()
+    elif not isinstance(fitted, Mapping):
+        raise ValueError("prior takes public tables by name, or FittedTables.")
     if isinstance(fitted, Mapping):
         fitted = fit(fitted)
-    elif getattr(fitted, "tree", None) == tree:
-        name += f", of a release with epsilon {fitted.ledger.spent():.3g}"
-    else:
-        raise ValueError("prior takes public tables by name, or FittedTables with the same links.")
     made, family = fitted.first_families()
     return {
         table: replace(whole, rows=rows, weight=1 / np.bincount(own)[own], name=name)

@@ -448,9 +448,9 @@ def method_of(method: Any, *, seed: int = 0) -> Method:
     Raises:
         ValueError: For anything else.
     """
+    seed, known = check_integer("seed", seed, least=0), named_methods()
     if isinstance(method, Method):
         return method.seeded(seed)
-    known = named_methods()
     if isinstance(method, str):
         if method in known:
             return known[method]().seeded(seed)

@@ -477,12 +477,8 @@ def combine(
     """
     if isinstance(releases, str | Path | Measured) or not releases:
         raise ValueError("combine takes a list of releases, or of paths of their files.")
-    for each in releases:
-        if not isinstance(each, Measured | str | Path):
-            raise ValueError(
-                f"combine takes what measure gave, or the paths of its files, got "
-                f"{type(each).__name__}."
-            )
+    if wrong := [type(e).__name__ for e in releases if not isinstance(e, Measured | str | Path)]:
+        raise ValueError(f"combine takes what measure gave, or its files' paths, got {wrong[0]}.")
     measured = [e if isinstance(e, Measured) else Measured.load(e) for e in releases]
     _require_alike(measured)
     first = measured[0]

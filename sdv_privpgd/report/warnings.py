@@ -241,8 +241,8 @@ def _at_one_end(seen: ColumnShares) -> Finding | None:
 
 
 def _clipped(seen: ColumnShares) -> Finding | None:
-    """The share of rows that pile up at an end of a declared range."""
-    ends = [found for found, dense, _ in seen.ends() if found.value > SEVERAL * dense]
+    """The share of rows that pile up at an end of a declared range, by their odds."""
+    ends = [f for f, d, _ in seen.ends() if f.value * (1 - d) > SEVERAL * d * (1 - f.value)]
     return max(ends, default=None)
 
 
@@ -472,6 +472,9 @@ def _correlations(facts: PublicFacts) -> Finding | None:
     squares = {}  # the sum over the codes of the squares of standard units
     for name, seen in facts.columns.items():
         shares = np.maximum(seen.shares[: seen.column.num_values], 0.0)
+        top, present = float(shares.max()), 1 - float(seen.shares[-1]) * seen.column.nullable
+        if NEARLY_ALL * present < top - seen.error and present < top + math.sqrt(2) * seen.error:
+            continue  # one value, as far as is known, has no correlation
         shares, codes = shares / max(float(shares.sum()), 1e-9), np.arange(shares.size)
         codes = np.square(codes - shares @ codes)
         if shares @ codes > 0:
@@ -516,7 +519,7 @@ OF_MANY = (
     "If each row has another value, it is an id: give it the sdtype id; if it says whose a row is, "
     "name it: people=People(column, max_rows=...). Dates and times need the sdtype datetime and a "
     "datetime_format, numbers such as '12 %' or '$5' the sdtype numerical and a number_format. "
-    "Otherwise declare their range_values."
+    "Otherwise declare their range_values, or, of fine codes, their groups or a prefix."
 )
 """What a column may be of whose values none is shared by many rows."""
 

@@ -78,7 +78,7 @@ def test_ids_that_repeat_begin_again_where_their_pattern_ends():
 def test_what_was_found_privately_can_be_declared(fitted):
     found = fitted.discovered_domain()
     columns = {name: {"sdtype": DECLARED[name].sdtype, **found[name]} for name in found}
-    again = fit_table(visits(), columns, 5.0, discovery_share=0.0)
+    again = fit_table(visits(), columns, 5.0, discovery_share=0.0, seed=np.int32(3))
     looked = {charge.what for charge in again.ledger.charges}
     assert not any("fine grids" in what for what in looked)
     assert again.discovered_domain() == fitted.discovered_domain()
@@ -96,11 +96,14 @@ def test_what_was_found_privately_can_be_declared(fitted):
         ({"name": {"sdtype": "email"}}, {}, "personal data"),
         ({"name": {"range_values": None}}, {}, r"such as Categorical\(\) has one"),
         ({"name": {"sdtype": "id", "regex_format": "[0-9]+"}}, {}, "cannot be counted up"),
+        ({"name": {"sdtype": "id", "regex_format": ""}}, {}, "has fewer values in its pattern ''"),
         ({"age": Key("[0-9]{1,3}")}, {}, "several ways"),
         ({"name": {**Key(), "sdtype": "id", "range_min": 0}}, {}, "regex_format alone"),
         (DECLARED, {"constraints": [Inequality("age", "seen")]}, "takes columns of the sdtypes"),
         (DECLARED, {"constraints": [Inequality("age", "name")]}, "names .'name'."),
         (DECLARED, {"constraints": ["age"]}, "such as Inequality"),
+        (DECLARED, {"seed": 2**63}, "seed must be an integer below"),
+        (DECLARED, {"progress": None}, "progress must be a function"),
         (
             {"age": Numerical(50, 99, nullable=False), "old": Numerical(0, 9, nullable=False)},
             {"constraints": [Inequality("age", "old")]},

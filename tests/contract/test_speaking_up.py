@@ -263,7 +263,7 @@ IMPOSSIBLE = {
     "a date": ({"seen": "2031-01-01"}, "holds 2020-01-01 to 2020-12-31"),
     "missing": ({"grade": None}, "a missing value lies .* is never missing"),
     "two": ({"ward": "Z", "age": 500}, "'age', .*'ward'"),
-    "no whole number": ({"age": 3.5}, "3.5 lies outside"),
+    "no whole number": ({"age": 3.5}, "3.5 lies outside .* 0 to 110 in steps of 1, and"),
 }
 
 

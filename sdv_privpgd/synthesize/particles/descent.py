@@ -184,7 +184,7 @@ class ParticleGradientDescent(Engine):
     def __post_init__(self) -> None:
         object.__setattr__(self, "penalties", tuple(self.penalties))
         check_fields(self, check_integer, "num_particles", "num_slices", "batch_size")
-        check_fields(self, check_integer, "epochs", least=0)
+        check_fields(self, check_integer, "epochs", "seed", least=0)
         check_fields(self, check_share, "mask_probability")
         starts = "marginals", "uniform"
         for name, choices in {"start": starts, "targets": TARGETS, "kernel": KERNELS}.items():

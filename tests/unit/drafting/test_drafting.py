@@ -254,7 +254,7 @@ WRONG = {
     "nobody": {"range_min": 0},
     "id": {},
     "age": {"range_min": "a", "range_max": np.array(1), "decimal_places": -1, "num_bins": 0},
-    "income": {"range_min": 5, "range_max": 1},
+    "income": {"range_min": 5, "range_max": 1, "decimal_places": 0},
     "ward": {"range_min": 0, "range_values": ["A", "a ", 3], "range_is_nullable": "no"},
     "grade": 7,
     "seen": {"range_min": "01.02.2020", "range_max": "x", "datetime_format": "%Y-%m-%d"},

@@ -68,6 +68,9 @@ def test_what_noise_hides_in_few_rows_is_lost_unless_it_is_declared():
         fit(few, OPEN, 0.2)
     assert error.value.columns == ("age", "ward")
     assert "allow_lost=['age', 'ward']" in str(error.value)
+    many = {f"ward {number}": few["ward"] for number in range(9)}
+    with pytest.raises(ColumnsLostError, match=r"and 3 others .* allow_lost=\[\*error.columns\]"):
+        fit(pd.DataFrame(many), dict.fromkeys(many, Categorical()), 0.2)
     assert "Nothing was spent" in str(error.value)
     with pytest.warns(UserWarning, match="Worth a look"):
         assert len(fit(few, OPEN, 0.2, allow_lost=["age", "ward"]).sample(5)) == 5

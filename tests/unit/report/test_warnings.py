@@ -138,6 +138,7 @@ PLANTED = {
     "all other": (WARD, [0, 0, 0, 1], r"^Nearly all .*'other' in .*100 %.*the codebook"),
     "mostly other": (WARD, [1, 1, 1, 9], r"^Many values are not .*: 'x' \('other' in \d\d %\)"),
     "clipped above": (AGE, [*bell(11), 2], r"pile up .*: 'x' \(range_max=65 in"),
+    "mostly clipped above": (AGE, [*[0.1] * 10, 5, 30], r"pile up .*: 'x' \(range_max=65 in"),
     "clipped below": (AGE, [2, *bell(11)], "pile up .*range_min=18 in"),
     "one value": (CITY, [0, 1, 0, 0, 0, 0, 0, 0], r"^Nearly all rows have one .* \(city 1 in "),
     "one cell": (AGE, [*[0] * 5, 1, *[0] * 6], r"^Nearly all rows have one .* \(38 – 41 in "),
@@ -408,10 +409,13 @@ def test_one_value_of_a_column_that_was_looked_into_is_not_lost(cells):
         assert np.nanmax(cells) > 4 or not any(each.startswith("How rows are") for each in said)
 
 
-@pytest.mark.parametrize(("stddev", "told"), [(10_000.0, True), (1_000.0, False)])
-def test_noise_that_hides_relations_is_told(stddev, told):
+@pytest.mark.parametrize(
+    ("stddev", "part", "told"), [(1e4, 0.5, True), (1e3, 0.5, False), (200, 0.994, False)]
+)
+def test_noise_that_hides_relations_is_told(stddev, part, told):
     """In yes/no columns of equal shares a correlation's noise s is 2 sigma in n rows."""
-    even = np.array([[5_000, 5_000, 0], [5_000, 5_000, 0], [0, 0, 0]])
+    even = np.zeros((3, 3))
+    even[:2, :2] = 10_000 * np.array([[part], [1 - part]])
     answers = (number_of_rows(20_000), answered("ab", even, stddev))
     schema = Schema.from_sdv(dict.fromkeys("ab", TRUTH))
     facts = of(schema, answers, declared=dict.fromkeys("ab", TruthFacts(nullable=True)))
