@@ -16,7 +16,6 @@ its epsilon and delta, so all spend alike. Everything else is as published, defa
 """
 
 import collections.abc
-import importlib.util
 import itertools
 import json
 import os
@@ -112,10 +111,8 @@ def private_pgm_mwem(codes: np.ndarray, sizes: Sequence[int], call: Call) -> np.
     accounting.cdp_rho = lambda *_: call.rho
     sys.modules["cdp2adp"] = accounting
     path = Path(call.checkout, "mechanisms", "mwem+pgm.py")
-    found = importlib.util.spec_from_file_location("mwem_pgm", path)
-    assert found is not None
-    assert found.loader is not None
-    module: Any = importlib.util.module_from_spec(found)
+    found = _module("importlib.util").spec_from_file_location("mwem_pgm", path)
+    module = _module("importlib.util").module_from_spec(found)
     found.loader.exec_module(module)
     choose = module.worst_approximated
     module.worst_approximated = lambda *given: choose(*given, bounded=True)
@@ -162,8 +159,7 @@ def privmrf(codes: np.ndarray, sizes: Sequence[int], call: Call) -> np.ndarray:
     sys.modules["cupy"] = cupy
     collections.Iterable = collections.abc.Iterable  # type: ignore[attr-defined]
     package, tools = _module("PrivMRF"), _module("PrivMRF.utils.tools")
-    tools.privacy_budget = lambda _: 2 * call.rho
-    tools.print_graph = lambda *_: None
+    tools.privacy_budget, tools.print_graph = (lambda _: 2 * call.rho), (lambda *_: None)
     named = {axis: {"domain": size} for axis, size in enumerate(sizes)}
     domain = _module("PrivMRF.domain").Domain(named, list(named))
     cells = call.max_megabytes * 2**17
