@@ -93,7 +93,6 @@ RICH, SEED, RELATIVE = {"label": "rich"}, {"seed": 3}, {"relative_to": "syntheti
 SLICES = SEED | {"num_slices": 7}
 TWENTY, FIFTY = ({"num_queries": number, "seed": 3} for number in (20, 50))
 NAMED, NUMERIC = {"features": ["city", "kind"], "labels": ["rich"]}, {"numeric": ["age", "born"]}
-RANGES = {"num_queries": 30, "seed": 3, "mode": "tab_bench"}
 ON_CELLS = {  # options, and the value of the function
     "PairwiseTotalVariation": ({}, lambda: average(metrics.l1_by_pair(*PAIR)) / 2),
     "PairwiseSlicedWasserstein": (SLICES, lambda: average(metrics.sw1_by_pair(*PAIR, **SLICES))),
@@ -120,8 +119,8 @@ ON_CELLS = {  # options, and the value of the function
 }
 ON_VALUES = {
     "RangeQueryError": (
-        RANGES,
-        lambda: average(metrics.range_errors(*FRAMES, **NUMERIC, **RANGES)),
+        TWENTY,
+        lambda: average(metrics.range_errors(*FRAMES, **NUMERIC, **TWENTY)),
     ),
     "FidelityError": ({}, lambda: average(metrics.fidelity_by_pair(*FRAMES, **NUMERIC))),
 }

@@ -184,16 +184,6 @@ def test_queries_are_answered_row_by_row():
     assert list(found.values()) == pytest.approx(expected, rel=1e-12, abs=1e-12)
 
 
-def test_the_mode_of_the_code_averages_over_prefixes():
-    asked = {"numeric": NUMERIC, "num_queries": 40, "seed": 3}
-    found = range_errors(REAL, SYNTHETIC, **asked, mode="tab_bench")
-    assert list(found) == list(range_errors(REAL, SYNTHETIC, **asked))  # the same queries
-    expected = [
-        np.mean([error_of(terms[:length]) for length in (1, 2, 3)]) for terms in terms_of(found)
-    ]
-    assert list(found.values()) == pytest.approx(expected, rel=1e-12, abs=1e-12)
-
-
 def test_points_are_categories_of_the_real_table():
     lonely = SYNTHETIC.assign(city="Paris")
     found = range_errors(REAL, lonely, numeric=NUMERIC, num_queries=300)

@@ -118,7 +118,6 @@ def test_queries_of_no_row_are_refused_or_infinite_and_few_attributes_make_short
         assert sorted(query.attributes) == ["a", "b"]
     interval = IntervalQuery(attributes=("a", "b"), lows=(1, 0), highs=(3, 0.5))
     assert str(interval) == "a in [1, 3] and b in [0, 0.5]"
-    assert str(interval.prefix(1)) == "a in [1, 3]"
     query = ThresholdQuery(attributes=("a", "c"), sizes=(4, 7), direction=(0.6, -0.8), threshold=0)
     assert str(query) == "+0.6 a -0.8 c > 0"
 
