@@ -273,8 +273,8 @@ def MLEfficiency(cells: Cells, *, label: str, **options: Any) -> dict:
 def RangeQueryError(real: pd.DataFrame, synthetic: pd.DataFrame, **options: Any) -> dict:
     """Mean error of random 3-way range and point queries on values. Not private.
 
-    Chen et al. 2025, "query error": ``real_data`` are test rows. Options:
-    ``num_queries`` (1,000) and ``seed`` (0).
+    Chen et al. 2025, "query error": ``real_data`` are test rows. Options: ``num_queries``
+    (1,000) and ``seed`` (0).
     """
     return queries.range_errors(real, synthetic, **options)
 
