@@ -53,14 +53,17 @@ class TestGrids:
             assert low <= 0
             assert high >= 2**14
 
-    def test_rows_that_must_lie_somewhere_are_looked_for_where_few_seem_to_be(self):
-        """Six of ten amounts are zero, and no power of two has more of the others than noise."""
+    @pytest.mark.parametrize(("others", "zeros", "stddev"), [(640, 960, 140.0), (300, 2_700, 83.0)])
+    def test_rows_that_must_lie_somewhere_are_looked_for_where_few_seem_to_be(
+        self, others, zeros, stddev
+    ):
+        """Six or nine of ten are zero, and no power of two has more of the others than noise."""
         counts = np.zeros(len(POWERS.cells))
-        amounts = np.random.default_rng(0).gamma(2, 50, 640)
-        np.add.at(counts, POWERS.cells.locate(np.append(amounts, np.zeros(960)))[0], 1)
+        amounts = np.random.default_rng(0).gamma(2, 50, others)
+        np.add.at(counts, POWERS.cells.locate(np.append(amounts, np.zeros(zeros)))[0], 1)
         without, known = (
-            sum(POWERS.held(noisy(counts, seed, 140.0), total)[2] >= 128 for seed in range(200))
-            for total in (Total(0.0, 0.0), Total(1_600, 140.0))
+            sum(POWERS.held(noisy(counts, seed, stddev), total)[2] >= 128 for seed in range(200))
+            for total in (Total(0.0, 0.0), Total(others + zeros, stddev))
         )
         assert known > 1.2 * without
         assert known > 150
