@@ -117,10 +117,7 @@ def attack_checks(attack: Attack, ledger: PrivacyLedger, false_alarms: float) ->
     for name, how, bound in bounds:
         shown, sure, ceiling = bound(level), bound(1 - false_alarms), attack.ceiling(level)
         in_mu = {"claimed": claim, "lower_bound": shown, "ceiling": ceiling}
-        epsilon = {  # that of a mu above 30 is beyond 600, and as good as none
-            of: math.inf if mu > 30.0 else epsilon_of(Fraction(mu) ** 2, delta)
-            for of, mu in in_mu.items()
-        }
+        epsilon = {of: _epsilon(mu, delta) for of, mu in in_mu.items()}
         passed = sure <= claim * (1 + 1e-9)  # rounding of the ledger's own numbers
         found = (
             f"mu is at least {shown:.4g} with 95 % confidence, and {claim:.4g} is claimed: epsilon "
@@ -151,6 +148,13 @@ def _mu_of(alarms: int, misses: int, number: int, level: float) -> float:
         for errors in (alarms, misses)
     )
     return max(float(-ndtri(first) - ndtri(second)), 0.0) if max(first, second) < 1 else 0.0
+
+
+def _epsilon(mu: float, delta: float) -> float:
+    largest = 30.0  # A mu whose epsilon, beyond 600, is as good as none
+    if mu > largest:
+        return math.inf
+    return epsilon_of(Fraction(mu) ** 2, delta)
 
 
 def attacked(settings: Settings, schema: Schema, runs: int) -> Attack:

@@ -201,11 +201,7 @@ def training_checks(
     if not any(event.kind == "train" for event in events):
         return [unseen(LAYER, "training", "No network is trained by private gradients.")]
     seen = _watched(settings)
-    found = accountant_check([seen.event], seen.books, settings)
-    looked_at = f"{seen.event.steps} steps of the same noise, added up by the second accountant"
-    faults = [found.found] * (not found.passed)
-    charge = check_of(LAYER, "training charge", looked_at, faults, found.found)
-    return [_samples(seen, false_alarms), *_sums(seen, false_alarms), charge]
+    return [_samples(seen, false_alarms), *_sums(seen, false_alarms), _charge(seen, settings)]
 
 
 class _Pushing:
@@ -329,3 +325,10 @@ def _sums(seen: _Watched, false_alarms: float) -> list[Check]:
             ("training noise", drawn, faults, told),
         )
     ]
+
+
+def _charge(seen: _Watched, settings: Settings) -> Check:
+    """The second accountant on what was seen: the steps that were taken, all of the same noise."""
+    found = accountant_check([seen.event], seen.books, settings)
+    faults, looked_at = [found.found], f"{seen.event.steps} steps, added up numerically"
+    return check_of(LAYER, "training charge", looked_at, faults * (not found.passed), found.found)

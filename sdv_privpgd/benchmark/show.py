@@ -117,10 +117,7 @@ def write_exchange(rows: pd.DataFrame, folder: Path) -> list[Path]:
         means = {kind: of_parts(group, kind) for kind in KINDS}
         means = {kind: each.loc[in_rank(kind, list(each.index))] for kind, each in means.items()}
         path = folder / f"exchange_{name}.png"
-        own: Any = rows[(rows["method"] == "Real") & (rows["table"] == table)]
-        real: Any = summarize(own)
-        real = {} if real.empty else real["mean"].groupby(level="metric").mean().to_dict()
-        if draw_parts(means, real, FIGURE, title, path):
+        if draw_parts(means, _real(rows, str(table)), FIGURE, title, path):
             sections.append(Section(title, [Drawn(title, path)]))
             written.append(path)
         metrics = in_order(list(group["metric"].dropna().unique()))
@@ -150,6 +147,13 @@ def in_rank(kind: str, names: Sequence[str]) -> list[str]:
     """The names of parts of a kind, in the order of the registries."""
     known = KINDS[kind]
     return sorted(names, key=lambda name: known.index(name) if name in known else len(known))
+
+
+def _real(rows: pd.DataFrame, table: str) -> Mapping[str, float]:
+    """The mean of each metric of real rows, if the file has them."""
+    own: Any = rows[(rows["method"] == "Real") & (rows["table"] == table)]
+    found: Any = summarize(own)
+    return {} if found.empty else found["mean"].groupby(level="metric").mean().to_dict()
 
 
 ORDER = ("downstream", "covariance", "counting", "threshold", "sw1", "l1")

@@ -169,10 +169,7 @@ def draft_domain(arguments: Namespace) -> None:
         metadata_out = outputs.open("--metadata-out", arguments.metadata_out)
         if tables:
             source: Any = known_types_in(tables, reading(arguments, tables[0]))
-            kinds = {"numerical": "float64", "datetime": "M8[ns]", "boolean": "bool", "id": None}
-            for name, own in typed.items():
-                kind = kinds.get(own["sdtype"], "category")
-                source[name] = kind and pd.api.types.pandas_dtype(kind)
+            source |= {name: _stand_in(own["sdtype"]) for name, own in typed.items()}
             known = {n: dtype for n, dtype in source.items() if dtype is not None}
             for name in [each for each, dtype in known.items() if on_unread({each: dtype})]:
                 say(f"Left out. {on_unread({name: source.pop(name)})[0]}")
@@ -201,6 +198,12 @@ def draft_domain(arguments: Namespace) -> None:
             "facts that apply, and the sdtypes in the metadata, or draft again with --dtype "
             "COLUMN=TYPE."
         )
+
+
+def _stand_in(sdtype: str) -> Any:
+    """A dtype of a type that ``--dtype`` says; ``None`` for an id."""
+    dtypes = {"numerical": "float64", "datetime": "datetime64[ns]", "boolean": "bool"}
+    return None if sdtype == "id" else pd.api.types.pandas_dtype(dtypes.get(sdtype, "category"))
 
 
 def _conditions(

@@ -190,6 +190,14 @@ class Tree(FieldsAlone):
         """The root's column of keys."""
         return str(self.key_of(self.root))
 
+    @property
+    def keeps_nothing(self) -> str:
+        """A sentence on a root of which next to no row is used."""
+        return (
+            f"Next to no row of {self.root!r} seems to be used: see whether keys in "
+            f"{f'{self.root}.{self.root_key}'!r} are there, and each once."
+        )
+
     def key_of(self, table: str) -> str | None:
         """The column of keys of a table, if links lead to it."""
         return next((each.parent_key for each in self.below(table)), None)

@@ -158,8 +158,7 @@ def _of_categories(name: str, dtype: Any, holds: str, facts: ColumnFacts) -> str
 def _of_codes(name: str, dtype: Any, holds: str, facts: CategoryFacts) -> str | None:
     """A sentence if no code can be found, or its first characters cannot be known."""
     codes = [code for code, _ in facts.groups or ()]
-    has_numbers = any(code.removeprefix("-").replace(".", "", 1).isdecimal() for code in codes)
-    if holds == "truths" or (codes and holds == "numbers" and not has_numbers):
+    if holds == "truths" or (codes and holds == "numbers" and not any(map(_is_number, codes))):
         return (
             f"Column {name!r} has the dtype {dtype}, and the codes of its groups are text: none "
             f"would be found. Declare them as the table has them, or convert the column."
@@ -172,6 +171,10 @@ def _of_codes(name: str, dtype: Any, holds: str, facts: CategoryFacts) -> str | 
             f"pandas, or --dtype zip=str on the command line, or convert it.{_if_empty(dtype)}"
         )
     return None
+
+
+def _is_number(code: str) -> bool:
+    return code.removeprefix("-").replace(".", "", 1).isdecimal()
 
 
 def _if_empty(dtype: Any) -> str:

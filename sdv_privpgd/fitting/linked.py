@@ -226,12 +226,7 @@ class RunningTables:
             made: Any = fitted[link.parent].fitted.sampler
             said[:0] = link.on_numbers(made.first(AT_ONCE)[link.number].to_numpy(float))
         root: Any = fitted[told.tree.root].answer("count")
-        if root.estimate < 3 * root.stddev:
-            key = f"'{told.tree.root}.{told.tree.root_key}'"
-            kept = (
-                f"Next to no row of {told.tree.root!r} seems to be used: see whether keys in {key}"
-            )
-            said.insert(0, f"{kept} are there, and each once.")
+        said[:0] = [told.tree.keeps_nothing] if root.estimate < 3 * root.stddev else []
         return replace(found, warnings=tuple(said))
 
     def _so_far(
@@ -241,14 +236,13 @@ class RunningTables:
     ) -> FittedTables:
         """What was fitted of these tables, and of pairs of siblings."""
         names = [name for name in self.names if name in fitted]
-        numbered = {each.child: each.numbered for each in self.told.tree.links if each.numbered}
         return FittedTables(
             tables={name: fitted[name] for name in names},
             tree=self.told.tree,
             columns={name: self.told.output(name) for name in names},
             siblings={name: siblings for name, (_, siblings) in pairs.items()},
             answers={name: answers for name, (answers, _) in pairs.items()},
-            numbers={t: int(self.told.columns[t][n]["range_min"]) for t, n in numbered.items()},
+            numbers=self.told.first_numbers,
             ledger=self.ledger,
             warnings=by_table({name: fitted[name].warnings for name in names}),
             date=date.today().isoformat(),

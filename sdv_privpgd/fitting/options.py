@@ -321,12 +321,7 @@ class Asked:
                 _require_order(link, declared, columns[link.parent])
                 _require_whole("count", link.count, link.parent, columns[link.parent])
                 _require_whole("numbered", link.numbered, link.child, declared)
-                rules = constraints.get(link.parent, ())
-                if link.count and any(not e.columns or link.count in e.columns for e in rules):
-                    raise ValueError(
-                        f"Link.count names {link.count!r}, which follows from the number of rows: "
-                        f"a constraint of {link.parent!r} cannot be about it."
-                    )
+                _require_free(link, constraints.get(link.parent, ()))
             own[table] = declared if key is None else {key: Key(), **declared}
         return cls(own, tree, epsilon, delta, told, constraints, questions)
 
@@ -548,6 +543,12 @@ class Asked:
             error.args = (f"{name}: {error}",)
             raise
 
+    @property
+    def first_numbers(self) -> dict[str, int]:
+        """What the rows of tables are numbered from, of those that are."""
+        numbered = {each.child: each.numbered for each in self.tree.links if each.numbered}
+        return {table: int(self.columns[table][n]["range_min"]) for table, n in numbered.items()}
+
     def let_pass(self, table: str, names: Collection[str]) -> tuple[str, ...]:
         """The columns for which the fit of a table does not stop: what links add, and these.
 
@@ -596,6 +597,17 @@ def _require_whole(said: str, name: str | None, table: str, columns: Mapping[str
         raise ValueError(
             f"Link.{said} names {name!r}, which must be a column of whole numbers of "
             f"{table!r} with a declared range, such as Numerical(0, 20, decimal_places=0)."
+        )
+
+
+def _require_free(link: Link, constraints: Sequence[Constraint]) -> None:
+    """Raises ``ValueError`` for constraints about the number of children."""
+    if link.count is not None and any(
+        not each.columns or link.count in each.columns for each in constraints
+    ):
+        raise ValueError(
+            f"Link.count names {link.count!r}, which follows from the number of rows: a "
+            f"constraint of {link.parent!r} cannot be about it."
         )
 
 

@@ -256,9 +256,10 @@ def _outside(column: Column, wanted: pd.Series) -> str:
     missing = [not isinstance(each, Between) and pd.isna(each) for each in wanted]
     said = ["a missing value" if no else repr(e) for e, no in zip(wanted, missing, strict=True)]
     asked = list(dict.fromkeys(said))
+    lies = "lies" if len(asked) == 1 else "lie"
     return (
-        f"In {number_of(len(wanted))} {listed(asked, 3)} {'lie' + 's' * (len(asked) == 1)} outside "
-        f"the domain of {column.name!r}, which holds {_held(column)}."
+        f"In {number_of(len(wanted))} {listed(asked, 3)} {lies} outside the domain of "
+        f"{column.name!r}, which holds {_held(column)}."
     )
 
 
@@ -271,7 +272,8 @@ def _held(column: Column) -> str:
         ends = np.array([0, plain.num_values - 1]), np.array([0.0, BELOW_ONE])
         low, high = decoder_for(plain).decode(*ends)
         is_exact = column.sdtype == "numerical" and column.decimal_places is not None
-        held = f"{low} to {high}" + is_exact * f" in steps of {float(column.tick):g}"
+        steps = f" in steps of {float(column.tick):g}" if is_exact else ""
+        held = f"{low} to {high}{steps}"
     return f"{held}, and may be missing" if column.nullable else f"{held}, and is never missing"
 
 

@@ -248,10 +248,8 @@ class Sampler:
         """
         if self._repair is None:
             return codes, positions, np.ones(len(codes), dtype=bool)
-        if self._donors is None:  # the first block of rows, of which others get values
-            self._donors = self._from_start().block(0)
-        known = {"held": held, "kept": kept, "donors": self._donors}
-        return self._repair(codes, positions, generator, **known)
+        donors = self._donating()
+        return self._repair(codes, positions, generator, held=held, kept=kept, donors=donors)
 
     def with_known(
         self,
@@ -350,6 +348,12 @@ class Sampler:
             found[each.name] = put(found[each.name], rows, decoded[each.name].iloc[rows])
         kept = {name: own.loc[obeys].reset_index(drop=True) for name, own in found.items()}
         return kept, obeys
+
+    def _donating(self) -> tuple[np.ndarray, np.ndarray]:
+        """The first block of rows, of which others get values."""
+        if self._donors is None:
+            self._donors = self._from_start().block(0)
+        return self._donors
 
     def __getstate__(self) -> dict:
         return {**self.__dict__, "_donors": None}

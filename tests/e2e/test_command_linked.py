@@ -191,6 +191,28 @@ def test_a_stop_says_what_was_spent_and_the_books_have_it(folder, capsys):
     assert fit(folder, "--allow-lost", "homes.rents", "--quiet") == 0
 
 
+def test_a_parents_own_count_is_that_of_its_rows(folder):
+    homes, persons = (pd.read_csv(folder / f"{name}.csv") for name in ("homes", "persons"))
+    held = homes["id"].astype(str).map(persons["home"].value_counts()).fillna(0).astype(int)
+    homes.assign(held=held).to_csv(folder / "homes.csv", index=False)
+    persons.assign(no=1 + persons.groupby("home").cumcount()).to_csv(
+        folder / "persons.csv", index=False
+    )
+    for name, facts in (
+        ("metadata", {"sdtype": "numerical"}),
+        ("domain", {"range_min": 0, "range_max": 9, "decimal_places": 0}),
+    ):
+        told = json.loads((folder / f"{name}.json").read_text())
+        own = told if name == "domain" else {n: t["columns"] for n, t in told["tables"].items()}
+        own["homes"]["held"], own["persons"]["no"] = facts, facts | {"range_min": 1}
+        (folder / f"{name}.json").write_text(json.dumps(told))
+    assert fit(folder, "--count", "persons=held", "--numbered", "persons=no", "--quiet") == 0
+    homes, persons = (pd.read_csv(folder / "out" / f"{name}.csv") for name in ("homes", "persons"))
+    number = homes["id"].map(persons["home"].value_counts()).fillna(0)
+    assert (number == homes["held"].clip(upper=3)).all()  # more are not used
+    assert (persons["no"] == 1 + persons.groupby("home").cumcount()).all()
+
+
 def test_types_are_detected_where_nobody_says_them_and_what_would_be_lost_stops(folder, capsys):
     persons = pd.read_csv(folder / "persons.csv")
     persons = persons.assign(city="Berlin", email=[f"{row}@x.org" for row in range(len(persons))])

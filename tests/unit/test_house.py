@@ -6,10 +6,10 @@ from house import ROOT, circles, floors, lines_of_code, measured
 from second_runs import SECOND_RUN
 
 MOST = {
-    "package lines": 63_420,
-    "package lines of code": 42_573,
+    "package lines": 63_457,
+    "package lines of code": 42_588,
     "package files": 238,
-    "test lines": 53_535,
+    "test lines": 53_584,
     "constants": 241,
     "floors": 14,
     "circles": 0,

@@ -410,6 +410,17 @@ def test_one_value_of_a_column_that_was_looked_into_is_not_lost(cells):
 
 
 @pytest.mark.parametrize(
+    ("declared", "advice"), [(WARD, "Check the codebook"), (None, "If each row has another value")]
+)
+def test_a_codebook_is_to_be_checked_where_there_is_one(declared, advice):
+    facts = fitted(WARD, [0.1, 0.1, 0.1, 9])
+    if declared is None:
+        facts = replace(facts, declared={"x": CategoryFacts()})
+    (said,) = (each for each in lines(facts) if each.startswith("Nearly all values are not among"))
+    assert said.partition(" %). ")[2].startswith(advice)
+
+
+@pytest.mark.parametrize(
     ("stddev", "part", "told"), [(1e4, 0.5, True), (1e3, 0.5, False), (200, 0.994, False)]
 )
 def test_noise_that_hides_relations_is_told(stddev, part, told):
