@@ -85,8 +85,11 @@ class SampledTable(Concluding, SavedModel):
         """Returns what was declared and what was found of each column, as ``fit_table`` takes it.
 
         Given to another fit, nothing has to be found again. ``write_domain`` keeps it in a file.
+        Keys are not in it: nothing is found of them.
         """
-        return shortly(plain_domain(self.fitted.description.in_words, keeps=True))
+        own = self.fitted.description
+        found = {n: {"sdtype": own.facts[n].sdtype, **each} for n, each in own.in_words.items()}
+        return shortly(plain_domain(found, keeps=True))
 
     def sample(
         self, num_rows: int | None = None, *, where: Mapping[str, Any] | None = None

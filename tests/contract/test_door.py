@@ -77,8 +77,10 @@ def test_ids_that_repeat_begin_again_where_their_pattern_ends():
 
 def test_what_was_found_privately_can_be_declared(fitted):
     found = fitted.discovered_domain()
-    columns = {name: {"sdtype": DECLARED[name].sdtype, **found[name]} for name in found}
-    again = fit_table(visits(), columns, 5.0, discovery_share=0.0, seed=np.int32(3))
+    assert {name: own["sdtype"] for name, own in found.items()} == {
+        name: own.sdtype for name, own in DECLARED.items()
+    }
+    again = fit_table(visits(), found, 5.0, discovery_share=0.0, seed=np.int32(3))
     looked = {charge.what for charge in again.ledger.charges}
     assert not any("fine grids" in what for what in looked)
     assert again.discovered_domain() == fitted.discovered_domain()
