@@ -20,7 +20,7 @@ from sdv_privpgd.fitting.model_file import read_model, write_model
 from sdv_privpgd.inference.analyses import Concluding
 from sdv_privpgd.inference.crowds import Crowded, crowded
 from sdv_privpgd.report.about import card_facts, card_path, release_id, write_card
-from sdv_privpgd.sampling.conditions import check_conditions, require_some
+from sdv_privpgd.sampling.conditions import as_conditions, check_conditions, require_some
 from sdv_privpgd.sampling.sampler import MOVING
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ class SampledTable(Concluding, SavedModel):
                 raise ValueError("Nothing was measured: say how many rows, with num_rows.")
             num_rows = max(self.num_rows, 0)
         num_rows = check_integer("num_rows", num_rows, least=0)
-        if where:
+        if where := as_conditions(where):
             rows = pd.DataFrame(index=range(num_rows))
             for name, value in where.items():
                 if isinstance(value, list | set | np.ndarray):
@@ -158,6 +158,11 @@ class SampledTable(Concluding, SavedModel):
         Raises:
             ValueError: For columns that are not modelled, and if no row can be completed.
         """
+        if not isinstance(known_columns, pd.DataFrame) or not known_columns.columns.is_unique:
+            raise ValueError(
+                "complete takes a DataFrame of pandas that names each column once, got "
+                f"{type(known_columns).__name__}."
+            )
         schema, sampler = self.fitted.schema, self.fitted.sampler
         names = [*(column.name for column in schema.columns), *self.fitted.keys.patterns]
         unknown = [name for name in known_columns if name not in names]

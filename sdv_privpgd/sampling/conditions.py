@@ -56,6 +56,16 @@ class Between:
             ) from error
 
 
+def as_conditions(told: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    """Conditions by column, none for ``None``. Raises ``ValueError`` for what is no dictionary."""
+    if told is not None and not isinstance(told, Mapping):
+        raise ValueError(
+            "Conditions are a dictionary of columns, as in {'ward': 'B', 'age': Between(30, 40)}, "
+            f"got {shown(told)}."
+        )
+    return {} if told is None else told
+
+
 Span = tuple[Any, Any]
 """The first and the last value of a range, as a column's cells hold values."""
 
