@@ -124,7 +124,7 @@ class Outputs:
         self._check(output)
         try:
             # Not by tempfile: the file gets the permissions that any new file has.
-            os.close(os.open(output.part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+            output.part.open("xb").close()
         except FileExistsError:
             raise CommandError(
                 f"{output.part} exists: another run is about to write {path}, or was killed. If "

@@ -37,7 +37,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from scipy.optimize import minimize  # pyright: ignore[reportMissingTypeStubs]
-from scipy.special import expit, ndtr, softmax
+from scipy.special import expit, logsumexp, ndtr, softmax
 
 from sdv_privpgd.inference.answers import on_people
 from sdv_privpgd.inference.design import Design, Scaled, design_of, distinct_rows, scaled
@@ -342,12 +342,8 @@ def _tilted(shares: np.ndarray, f: np.ndarray, means: np.ndarray, ridge: np.ndar
 
     def value(tilt: np.ndarray) -> tuple[float, np.ndarray]:
         scores = logs + centered @ tilt
-        most = scores.max()
-        weights = np.exp(scores - most)
-        rest = tilt @ ridge @ tilt / 2
-        return most + np.log(
-            weights.sum()
-        ) + rest, weights @ centered / weights.sum() + ridge @ tilt
+        slope = softmax(scores) @ centered + ridge @ tilt
+        return float(logsumexp(scores) + tilt @ ridge @ tilt / 2), slope
 
     def square(tilt: np.ndarray) -> np.ndarray:
         own = softmax(logs + centered @ tilt)
