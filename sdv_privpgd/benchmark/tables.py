@@ -119,9 +119,10 @@ def _declarations() -> dict[str, Declaration]:
     text = (resources.files("sdv_privpgd.benchmark") / "tables.json").read_text(encoding="utf-8")
     found, declared = json.loads(text), {}
     for name, own in found.items():
-        known = {**found.get(own.pop("like", None), {}), **own}
-        prepared = {"prepare": _PREPARED[name]} if name in _PREPARED else {}
-        declared[name] = Declaration(**known, **prepared)
+        known: dict[str, Any] = {**found.get(own.pop("like", None), {}), **own}
+        if name in _PREPARED:
+            known["prepare"] = _PREPARED[name]
+        declared[name] = Declaration(**known)
     return declared
 
 
