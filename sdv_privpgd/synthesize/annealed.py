@@ -99,16 +99,11 @@ class Ranks:
     one value, and a tenth of them the upper 99 % of a range: a sigmoid that is as wide as their
     distance in values says nothing, and pushes rows away from where they are right. Along ranks all
     rows are equally far apart, so that a sigmoid of any slope leaves a column alone that is right.
-
-    Attributes:
-        line: The places of the codes.
-        edges: The rank at which each code begins, and 1.
-        missing: The share of missing.
     """
 
-    line: Line
-    edges: np.ndarray
-    missing: float
+    line: Line  # the places of the codes
+    edges: np.ndarray  # the rank at which each code begins, and 1
+    missing: float  # the share of missing
 
     @classmethod
     def of(cls, line: Line, wanted: Sequence[Wanted]) -> "Ranks":

@@ -40,23 +40,14 @@ LEAST_DELTA = 1e-9
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingQuery:
-    """Weights that were trained by noisy sums of clipped gradients over Poisson samples.
+    """Weights that were trained by noisy sums of clipped gradients over Poisson samples."""
 
-    Attributes:
-        network: What the weights are of, in words for the ledger.
-        num_weights: How many there are.
-        clip: The largest norm of a record's gradient.
-        rate: The chance of each record to be in a sample, a whole number of 2^-32.
-        steps: The number of samples.
-        num_public: Further weights, which no gradient of a record moves.
-    """
-
-    network: str
-    num_weights: int
-    clip: float
-    rate: Fraction
-    steps: int
-    num_public: int = 0
+    network: str  # what the weights are of, in words for the ledger
+    num_weights: int  # how many there are
+    clip: float  # the largest norm of a record's gradient
+    rate: Fraction  # the chance of each record to be in a sample, a whole number of 2^-32
+    steps: int  # the number of samples
+    num_public: int = 0  # further weights, which no gradient of a record moves
 
     def describe(self) -> str:
         return (
