@@ -57,7 +57,8 @@ from sdv_privpgd.fitting.settings import People, Settings, usual_delta, with_bin
 from sdv_privpgd.inference.listed import Question
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
-from sdv_privpgd.report.warnings import MANY, on_delta
+from sdv_privpgd.report.measures import MANY
+from sdv_privpgd.report.warnings import on_delta
 from sdv_privpgd.sources.texts import Signs, number_in, signs_of
 
 _ENDS = {"range_min", "range_max", "range_values", "groups", "prefix"}

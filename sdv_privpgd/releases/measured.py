@@ -71,8 +71,9 @@ from sdv_privpgd.privacy.queries import (
     TableQuery,
 )
 from sdv_privpgd.report.about import CONFIDENT
+from sdv_privpgd.report.measures import PublicFacts
 from sdv_privpgd.report.privacy import privacy_report
-from sdv_privpgd.report.warnings import PublicFacts, Rank, warnings_of
+from sdv_privpgd.report.warnings import Rank, warnings_of
 
 
 def described(
