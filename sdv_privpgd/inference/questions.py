@@ -265,8 +265,7 @@ class Questions:
 
     release: Release
     schema: Schema
-    model: Model | None = None
-    """If given, this model answers, even what the tables determine."""
+    model: Model | None = None  # if given, this model answers, even what the tables determine
     unseen: Mapping[str, Unseen] = field(default_factory=dict)
     """For each column whose range was found, the rows that may lie beyond it."""
 

@@ -134,12 +134,7 @@ class Regression:
 def regression(
     questions: Questions, outcome: str, on: Any, kind: str = "linear", **how: Any
 ) -> Regression:
-    """A regression, as ``FittedTable.regression`` describes it.
-
-    Raises:
-        ValueError: For columns that cannot be regressed, pairs that were not measured, and noise
-            that hides the answer.
-    """
+    """A regression, as ``FittedTable.regression`` describes it."""
     ready, (coefficients, sampling, noise, found) = _solved(questions, outcome, on, kind, **how)
     estimate, release = questions.linear, questions.release
     design = ready.design

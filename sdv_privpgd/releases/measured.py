@@ -216,8 +216,7 @@ class Holder:
 
     name: str
     ledger: PrivacyLedger
-    rows: Total
-    """How many rows it has, noisy where that is private."""
+    rows: Total  # how many rows it has, noisy where that is private
     strategy: str
     date: str
 

@@ -237,8 +237,7 @@ class HalfSpaceLoss:
 class _Cuts:
     """Cuts whose thresholds stand one beside another."""
 
-    weights: Float[Tensor, "coordinate threshold"]
-    """Of all places, then of all ranks."""
+    weights: Float[Tensor, "coordinate threshold"]  # of all places, then of all ranks
     thresholds: Float[Tensor, " threshold"]
     used: Float[Tensor, "number threshold"] | None
     """Where a place may be missing; ``None`` where none may."""
@@ -323,8 +322,7 @@ class _Block:
     """Tables that are answered together."""
 
     clique: Clique
-    cuts: list[_Cuts]
-    """One for each axis after the clique's."""
+    cuts: list[_Cuts]  # one for each axis after the clique's
     wanted: Float[Tensor, "cell interval"]
     weights: Float[Tensor, " interval"]
 

@@ -83,10 +83,8 @@ class _Trained(Method):
     seed: int = 0
 
     network: ClassVar[str]
-    kind: ClassVar[str]
-    """Its class in ``networks``."""
-    layers: ClassVar[int]
-    """Weights for each code and unit of the width."""
+    kind: ClassVar[str]  # its class in ``networks``
+    layers: ClassVar[int]  # weights for each code and unit of the width
 
     own_delta = Fraction(1, 10)
     """The part of delta that the ledger must reserve: between 0.02 and 0.3 of it the noise is the
