@@ -237,7 +237,9 @@ class _Writer:
         kind = type(own)
         if kind.__name__ == "Adjacency":
             return {"Adjacency": own.value}
-        state = own._asdict() if isinstance(own, tuple) else own.__reduce_ex__(4)[2] or {}
+        state = own.__reduce_ex__(4)[2] or {}
+        if isinstance(own, tuple):  # with names, which are all that it has
+            state = dict(zip(own._fields, own, strict=True))  # pyright: ignore
         # What was computed, and in which order, is no fact on the object.
         node = {
             kind.__name__: {

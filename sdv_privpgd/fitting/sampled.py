@@ -20,7 +20,12 @@ from sdv_privpgd.fitting.model_file import read_model, write_model
 from sdv_privpgd.inference.analyses import Concluding
 from sdv_privpgd.inference.crowds import Crowded, crowded
 from sdv_privpgd.report.about import card_facts, card_path, release_id, write_card
-from sdv_privpgd.sampling.conditions import as_conditions, check_conditions, require_some
+from sdv_privpgd.sampling.conditions import (
+    as_conditions,
+    check_conditions,
+    check_rows,
+    require_some,
+)
 from sdv_privpgd.sampling.sampler import MOVING
 
 if TYPE_CHECKING:
@@ -158,11 +163,7 @@ class SampledTable(Concluding, SavedModel):
         Raises:
             ValueError: For columns that are not modelled, and if no row can be completed.
         """
-        if not isinstance(known_columns, pd.DataFrame) or not known_columns.columns.is_unique:
-            raise ValueError(
-                "complete takes a DataFrame of pandas that names each column once, got "
-                f"{type(known_columns).__name__}."
-            )
+        check_rows(known_columns)
         schema, sampler = self.fitted.schema, self.fitted.sampler
         names = [*(column.name for column in schema.columns), *self.fitted.keys.patterns]
         unknown = [name for name in known_columns if name not in names]

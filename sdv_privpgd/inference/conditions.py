@@ -344,8 +344,10 @@ def as_users(column: Column, value: Any) -> Any:
         return column.cells.values[int(value)]
     if column.unit is not None:
         # Months and years have no length, so whole ticks alone are moments.
-        moment = pd.Timestamp(np.array([value], dtype=np.int64).astype(f"M8[{column.unit}]")[0])
-        return moment.time() if column.dtype is time else moment
+        ticks = np.array([value], dtype=np.int64).astype(f"M8[{column.unit}]")
+        if column.dtype is time:
+            return ticks.astype("M8[s]").tolist()[0].time()
+        return pd.Timestamp(ticks[0])
     return value.item() if isinstance(value, np.generic) else value
 
 

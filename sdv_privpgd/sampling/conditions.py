@@ -221,6 +221,16 @@ def is_wanted(conditions: pd.Series) -> np.ndarray:
     return np.array([cell is not ANYTHING for cell in conditions], dtype=bool)
 
 
+def check_rows(known_columns: Any) -> None:
+    """Raises ``ValueError`` for rows to be completed that are no table, or name a column twice."""
+    if not isinstance(known_columns, pd.DataFrame):
+        kind = type(known_columns).__name__
+        raise ValueError(f"known_columns must be a pandas DataFrame, got {kind}.")
+    if not known_columns.columns.is_unique:
+        twice = known_columns.columns[known_columns.columns.duplicated()].unique().tolist()
+        raise ValueError(f"known_columns must name each column once, got {twice!r} twice.")
+
+
 def check_conditions(conditions: pd.DataFrame, schema: Schema) -> None:
     """Raises ``ValueError`` for a range of values that says nothing about its column."""
     modelled = {column.name: column for column in schema.columns}

@@ -104,9 +104,9 @@ def test_times_of_the_day_are_answers_as_rows_have_them():
 def test_conditions_and_rows_that_are_none_are_told(fitted):
     with pytest.raises(ValueError, match=r"Conditions are a dictionary of columns, .*got \['ward'"):
         fitted.sample(3, where=["ward"])
-    with pytest.raises(ValueError, match="complete takes a DataFrame .* got dict"):
+    with pytest.raises(ValueError, match="must be a pandas DataFrame, got dict"):
         fitted.complete({"ward": ["A"]})
-    with pytest.raises(ValueError, match="names each column once"):
+    with pytest.raises(ValueError, match=r"each column once, got \['ward'\] twice"):
         fitted.complete(pd.DataFrame([["A", "B"]], columns=["ward", "ward"]))
 
 
