@@ -415,17 +415,34 @@ def _require_paid(ledger: PrivacyLedger, answers: Sequence[Measurement]) -> None
         raise ValueError("it has answers that its ledger has not paid for.")
 
 
-class Apart(NamedTuple):
-    """How far a table is from what others say of some of its attributes."""
+class Contrast(NamedTuple):
+    """A margin of a table, and what others say of the same."""
 
     clique: Clique
-    chi_square: float
-    freedom: int
+    margin: NoisyTable
+    others: np.ndarray
+    variance: float | np.ndarray
+
+    @property
+    def distances(self) -> np.ndarray:
+        """How far they are apart, in rows."""
+        return np.abs(self.margin.counts - self.others)
+
+    @property
+    def errors(self) -> np.ndarray:
+        """How far they are apart, in standard deviations of their noise."""
+        return self.distances / np.sqrt(self.margin.variance + self.variance)
+
+    @property
+    def chi_square(self) -> float:
+        """The sum of squares of the errors."""
+        return float(np.square(self.errors).sum())
 
     @property
     def score(self) -> float:
         """It in standard deviations, about."""
-        return (self.chi_square - self.freedom) / math.sqrt(2 * self.freedom)
+        freedom = self.errors.size
+        return (self.chi_square - freedom) / math.sqrt(2 * freedom)
 
 
 def require_agreement(domain: Domain, answers: Sequence[Measurement]) -> None:
@@ -435,20 +452,12 @@ def require_agreement(domain: Domain, answers: Sequence[Measurement]) -> None:
     """
     chance = 1e-12  # of noise alone, for one table and one set of its attributes
     lowest = 12.0  # standard deviations below 0 that noise does not reach: 2e-33
-    answers = [replace(each, stddev=_stddev(each)) for each in answers]
     for each in answers:
         may_be_negative = isinstance(each.query, QuadrantQuery)
-        if not may_be_negative and each.answer.min(initial=0) < -lowest * each.stddev:
+        if not may_be_negative and each.answer.min(initial=0) < -lowest * _stddev(each):
             raise ValueError(f"the {each.query.describe()} is far below 0: it was altered.")
-    codes, grouped = fresh_tables(domain, answers), grouped_tables(domain, answers)
-    for each in answers:
-        if isinstance(each.query, CountQuery):
-            codes[()] = NoisyTable(each.answer.astype(np.float64).reshape(()), each.stddev**2)
-    found = [*_beside_each_other(codes)]
-    for grouping, tables in grouped.items():
-        found += [*_beside_each_other(tables), *_beside_codes(grouping, tables, codes)]
-    worst = max(found, key=lambda each: each.score, default=None)
-    if worst is not None and chdtrc(worst.freedom, worst.chi_square) < chance:
+    worst = max(beside_others(domain, answers), key=lambda each: each.score, default=None)
+    if worst is not None and chdtrc(worst.errors.size, worst.chi_square) < chance:
         name = f"table of {' x '.join(worst.clique)}" if worst.clique else "number of rows"
         raise ValueError(
             f"its {name} is not of the rows that its other tables count: one of them was altered "
@@ -456,12 +465,25 @@ def require_agreement(domain: Domain, answers: Sequence[Measurement]) -> None:
         )
 
 
+def beside_others(domain: Domain, answers: Sequence[Measurement]) -> Iterator[Contrast]:
+    """Each margin of each table, over groups as well, beside what other tables say of it."""
+    answers = [replace(each, stddev=_stddev(each)) for each in answers]
+    codes, grouped = fresh_tables(domain, answers), grouped_tables(domain, answers)
+    for each in answers:
+        if isinstance(each.query, CountQuery):
+            codes[()] = NoisyTable(each.answer.astype(np.float64).reshape(()), each.stddev**2)
+    yield from _beside_each_other(codes)
+    for grouping, tables in grouped.items():
+        yield from _beside_each_other(tables)
+        yield from _beside_codes(grouping, tables, codes)
+
+
 def _stddev(answer: Measurement) -> float:
     """At least that of the noise, rounded: where it is nearly always 0, one is no surprise."""
     return math.hypot(answer.stddev, 1 / math.sqrt(12) / answer.units) if answer.stddev else EXACT
 
 
-def _beside_each_other(tables: Mapping[Clique, NoisyTable]) -> Iterator[Apart]:
+def _beside_each_other(tables: Mapping[Clique, NoisyTable]) -> Iterator[Contrast]:
     """Each table beside all others over codes of the same kind."""
     held: dict[Clique, list[tuple[Clique, NoisyTable]]] = {}
     for clique, table in tables.items():
@@ -474,12 +496,12 @@ def _beside_each_other(tables: Mapping[Clique, NoisyTable]) -> Iterator[Apart]:
         for clique, margin in margins if len(margins) > 1 else ():
             left = precision - 1 / margin.variance
             others = (whole - margin.counts / margin.variance) / left
-            yield _apart(clique, margin, others, 1 / left)
+            yield Contrast(clique, margin, others, 1 / left)
 
 
 def _beside_codes(
     grouping: Grouping, tables: Mapping[Clique, NoisyTable], codes: Mapping[Clique, NoisyTable]
-) -> Iterator[Apart]:
+) -> Iterator[Contrast]:
     """Each table over groups beside the sums of what tables over codes say."""
     for degree in (1, 2):
         known = margin_estimates(codes, degree)
@@ -488,11 +510,4 @@ def _beside_codes(
                 counts, variance = known[subset].counts, known[subset].variance
                 sizes = grouping.sums(np.ones_like(counts), subset)
                 margin = table.margin(clique, subset)
-                yield _apart(clique, margin, grouping.sums(counts, subset), variance * sizes)
-
-
-def _apart(
-    clique: Clique, margin: NoisyTable, others: np.ndarray, variance: float | np.ndarray
-) -> Apart:
-    squares = np.square(margin.counts - others) / (margin.variance + variance)
-    return Apart(clique, float(squares.sum()), squares.size)
+                yield Contrast(clique, margin, grouping.sums(counts, subset), variance * sizes)

@@ -22,7 +22,7 @@ from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery, Measurement
 from sdv_privpgd.releases.combining import ModelledTables, modelled
-from sdv_privpgd.releases.measured import described, plain_words
+from sdv_privpgd.releases.measured import beside_others, described, plain_words
 from sdv_privpgd.releases.tidy_tables import (
     HowPublished,
     Source,
@@ -258,7 +258,7 @@ def from_tables(
         seed=seed,
         publisher=publisher.strip(),
         tables=tuple(PublishedTable.of(each) for each in found),
-        warnings=(*_on_noise(found), *_on_rows(description.schema.domain(), mean)),
+        warnings=(*_on_noise(found), *_on_rows(description.schema.domain(), mean, largest)),
         date=date.today().isoformat(),
     )
 
@@ -288,8 +288,13 @@ def _on_noise(tables: Sequence[TidyTable]) -> list[str]:
     return [said] if uneven else []
 
 
-def _on_rows(domain: Domain, measurements: Sequence[Measurement]) -> list[str]:
-    """A sentence if the tables seem to count different people."""
+def _on_rows(
+    domain: Domain, measurements: Sequence[Measurement], largest: Sequence[Measurement]
+) -> list[str]:
+    """A sentence if the tables seem to count different people.
+
+    Or one if some say other counts of columns that they share, beyond their ``largest`` noise.
+    """
     # Two tables' numbers of rows differ if by so many standard deviations and such a part.
     far, part = 6.0, 0.005
     total, unlike = estimate_total(domain, measurements), []
@@ -299,10 +304,20 @@ def _on_rows(domain: Domain, measurements: Sequence[Measurement]) -> list[str]:
         if abs(own - total.value) > max(far * noise, part * total.value):
             name = each.query.describe().removeprefix("marginal of ").removesuffix(" in groups")
             unlike.append(f"{name} {np.rint(own):,.0f}")
-    if not unlike:
-        return []
-    return [
-        f"The tables do not count the same rows: together they say {total.value:,.0f}, but "
-        f"{listed(unlike, 3)}. Check whether they are about the same people, and whether cells "
-        "were suppressed. Only what they say of shares can fit all of them."
-    ]
+    if unlike:
+        return [
+            f"The tables do not count the same rows: together they say {total.value:,.0f}, but "
+            f"{listed(unlike, 3)}. Check whether they are about the same people, and whether cells "
+            "were suppressed. Only what they say of shares can fit all of them."
+        ]
+    apart = dict.fromkeys(
+        " x ".join(each.clique)
+        for each in beside_others(domain, largest)
+        if ((each.errors > far) & (each.distances > part * total.value)).any()
+    )
+    said = (
+        "Tables say other counts of columns that they share than the others do, and noise does not "
+        f"explain it: {listed([*apart], 4)}. Check whether they are about the same people. What "
+        "fits all of them is a compromise, and no interval covers that."
+    )
+    return [said] if apart else []

@@ -86,6 +86,15 @@ def test_unequal_noise_and_tables_of_other_people_are_noticed():
     assert made([tables(), other.assign(estimate=[530, 470])]).warnings == ()
 
 
+def test_tables_that_contradict_each_other_are_noticed():
+    other = pd.DataFrame({"column_1": "sex", "label_1": ["F", "M"], "estimate": [900, 100]})
+    for noise in (0.0, 5.0):
+        (said,) = made([tables(stddev=noise), other.assign(stddev=noise)]).warnings
+        assert "explain it: age x sex, sex." in said
+        assert "a compromise" in said
+    assert made([tables(stddev=0.0), other.assign(stddev=100.0)]).warnings == ()
+
+
 def test_what_is_published_alone_twice_or_not_at_all_is_taken_so():
     count = pd.DataFrame({"estimate": [1003.0], "stddev": [0.0]})
     assert made([count, tables()]).num_rows == 1003
