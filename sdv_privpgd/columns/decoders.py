@@ -14,7 +14,7 @@ import pandas as pd
 from sdv_privpgd.base import cached_property
 from sdv_privpgd.columns.bins import BELOW_ONE, Categories, Ticks
 from sdv_privpgd.columns.column import EXACT_IN_FLOAT, Column
-from sdv_privpgd.columns.dates import BEYOND, instants, to_ticks, write_dates
+from sdv_privpgd.columns.dates import BEYOND, to_ticks, write_dates
 from sdv_privpgd.columns.dtypes import (
     cast,
     categories_in,
@@ -24,7 +24,7 @@ from sdv_privpgd.columns.dtypes import (
     unit_of,
     zone_in,
 )
-from sdv_privpgd.columns.encoders import indices_in, read
+from sdv_privpgd.columns.encoders import indices_in, moments_of, read
 from sdv_privpgd.columns.number_formats import NumberFormat
 from sdv_privpgd.columns.scalars import quiet, real_numbers
 from sdv_privpgd.columns.units import digits_of, zone_of
@@ -163,13 +163,15 @@ class DatetimeDecoder(ColumnDecoder):
 
     def rewrite(self, series: pd.Series, *, holds_missing: bool = False) -> pd.Series:
         """The moments themselves, which may lie inside a tick."""
-        moments, missing = instants(series, self.column.datetime_format)
+        moments, missing = moments_of(self.column, series)
         holds_missing = holds_missing or bool(missing.any())
-        return self._finished(self._written(moments, "ns", holds_missing), missing)
+        return self._finished(self._in_zone(moments, "ns", holds_missing), missing)
 
     def _write(self, values: np.ndarray, holds_missing: bool) -> pd.Series:
-        written = self._written(values, str(self.column.unit), holds_missing)
-        zone = zone_in(self.column)
+        return self._in_zone(values, str(self.column.unit), holds_missing)
+
+    def _in_zone(self, ticks: np.ndarray, unit: str, holds_missing: bool) -> pd.Series:
+        written, zone = self._written(ticks, unit, holds_missing), zone_in(self.column)
         return written if zone is None else in_zone(written, zone)
 
     def _wanted_dtype(self) -> Any:

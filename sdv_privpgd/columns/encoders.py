@@ -56,11 +56,17 @@ def _ticks_of_numbers(
 def _ticks_of_dates(column: Column, series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
     """Dates, which are text or timestamps, in units since 1970."""
     assert column.unit is not None
+    moments, missing = moments_of(column, series)
+    return to_ticks(moments, column.unit), missing
+
+
+def moments_of(column: Column, series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
+    """Nanoseconds since 1970 on the clock by which days are counted, and which are missing."""
     moments, missing = instants(series, column.datetime_format)
     moments, zone = np.clip(moments, *BEYOND), zone_in(column)
     if zone is not None:
         moments = np.where(are_aware(series), on_the_clock(moments, zone), moments)
-    return to_ticks(moments, column.unit), missing
+    return moments, missing
 
 
 def indices_in(column: Column, series: pd.Series, other: int) -> tuple[np.ndarray, np.ndarray]:

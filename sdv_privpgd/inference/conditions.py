@@ -147,7 +147,10 @@ def _tick_of(column: Column, value: Any) -> Any:
     if not decoder_for(column).holds(series)[0]:
         cells, hint = column.cells, ""
         if isinstance(cells, Categories) and cells.has_other:
-            hint = f" Rows with it, if there are any, count as {cells.values[-1]!r}: ask for that."
+            hint = (
+                " Rows with it, if there are any, are in its group, where groups are declared, or "
+                f"else count as {cells.values[-1]!r}: ask for that."
+            )
         raise ValueError(f"{shown(value)} is not in the domain of column {column.name!r}.{hint}")
     if isinstance(column.cells, Interval):
         raise ValueError(

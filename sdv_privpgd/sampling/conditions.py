@@ -14,9 +14,9 @@ from sdv_privpgd.base.arguments import shown
 from sdv_privpgd.base.words import listed, number_of
 from sdv_privpgd.columns.bins import BELOW_ONE, Categories, Interval
 from sdv_privpgd.columns.column import Column
-from sdv_privpgd.columns.dates import instants, to_ticks
+from sdv_privpgd.columns.dates import to_ticks
 from sdv_privpgd.columns.decoders import decoder_for
-from sdv_privpgd.columns.encoders import encode
+from sdv_privpgd.columns.encoders import encode, moments_of
 from sdv_privpgd.columns.number_formats import NumberFormat
 from sdv_privpgd.columns.scalars import indices, number_in, plain, quiet
 from sdv_privpgd.columns.schema import Schema
@@ -118,7 +118,7 @@ def _end(column: Column, end: Any, rounded: Callable[[Any], int]) -> Any:
 
 def _tick_of_date(column: Column, end: Any, rounded: Callable[[Any], int]) -> int | None:
     with quiet():
-        moments, missing = instants(pd.Series([end], dtype=object), column.datetime_format)
+        moments, missing = moments_of(column, pd.Series([end], dtype=object))
     if missing[0]:
         return None
     assert column.unit is not None

@@ -101,6 +101,19 @@ def test_times_of_the_day_are_answers_as_rows_have_them():
     assert "2000" not in str(median)
 
 
+def test_conditions_on_days_of_a_zone_are_by_its_clock():
+    start = pd.Timestamp("2023-06-03", tz="Europe/Berlin")
+    eight = start + pd.Timedelta(8, "h")
+    table = pd.DataFrame({"at": [eight + pd.Timedelta(day, "D") for day in range(-2, 2)] * 250})
+    days = Datetime(date(2023, 6, 1), date(2023, 6, 4))
+    fitted = fit_table(table, {"at": days}, 20.0, method="independent+pgm")
+    for wish in ("2023-06-03", start, Between(start, start), Between("2023-06-03", eight)):
+        assert set(fitted.sample(3, where={"at": wish})["at"]) == {start}
+        counted = fitted.answer("count", where={"at": wish})
+        assert counted.estimate == pytest.approx(250, abs=20)
+    assert set(fitted.sample(3, where={"at": eight})["at"]) == {eight}
+
+
 def test_conditions_and_rows_that_are_none_are_told(fitted):
     with pytest.raises(ValueError, match=r"Conditions are a dictionary of columns, .*got \['ward'"):
         fitted.sample(3, where=["ward"])
