@@ -198,6 +198,14 @@ class Tree(FieldsAlone):
             f"{f'{self.root}.{self.root_key}'!r} are there, and each once."
         )
 
+    def leaves_out(self, part: str) -> str:
+        """A sentence on a root of whose keys such a part is missing, or of several rows."""
+        return (
+            f"About {part} of the keys in {f'{self.root}.{self.root_key}'!r} are missing, or "
+            "several rows have them ('01' and '1.0' are 1): such rows are left out. If that is how "
+            f"it is: allow_lost={ {self.root: [self.root_key]} }."
+        )
+
     def key_of(self, table: str) -> str | None:
         """The column of keys of a table, if links lead to it."""
         return next((each.parent_key for each in self.below(table)), None)
