@@ -6,8 +6,8 @@ many rows of each table below lead to a row, and what the row has that it leads 
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -83,6 +83,13 @@ class Link:
                 f"Link.start must name the parent's column at which order begins, got "
                 f"{self.start!r} with order={self.order!r}."
             )
+
+    def within(self, columns: Mapping[str, Collection[str]]) -> "Link":
+        """The same link without the columns that tables do not have."""
+        own, above = columns[self.child], columns[self.parent]
+        named = {"order": own, "numbered": own, "start": above, "count": above}
+        gone = [name for name, held in named.items() if getattr(self, name) not in held]
+        return replace(self, **dict.fromkeys([*gone, *["start"] * ("order" in gone)]))
 
     @property
     def number(self) -> str:

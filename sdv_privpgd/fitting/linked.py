@@ -26,7 +26,7 @@ import pandas as pd
 from sdv_privpgd.base.domain import Clique, Grouping, table_of
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.base.words import share
-from sdv_privpgd.columns.links import Link, following, sibling
+from sdv_privpgd.columns.links import Link, Tree, following, sibling
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.columns.vocabulary import MODELLED
 from sdv_privpgd.constraints.kinds import Constraint
@@ -135,7 +135,9 @@ def fit_tables(
 
 
 def _as_public(told: Asked, tables: Mapping[str, Any]) -> FittedTables:
-    """A fit of public tables, as if there were no noise. It may lose what it will."""
+    """A fit of public tables, as if there were no noise. They may lack columns, and lose others."""
+    tables = {name: tables[name] for name in told.tree.tables if name in tables}
+    opened = {n: PrivateTable.opened(own, {}, {}, has_others=True)[0] for n, own in tables.items()}
     # Without ranges of numbers, but for links: what leans on them says how many are beyond.
     kept = {n for e in told.tree.links for n in (e.order, e.start, e.count, e.numbered)}
     ends = "range_min", "range_max", "cut_points"
@@ -144,9 +146,16 @@ def _as_public(told: Asked, tables: Mapping[str, Any]) -> FittedTables:
         kinds, facts = require_sdtypes(own, (*MODELLED, "id"))
         for name in [n for n, kind in kinds.items() if kind["sdtype"] == "numerical"]:
             facts[name] = {k: e for k, e in facts[name].items() if name in kept or k not in ends}
-        columns[table] = {name: {**kinds[name], **facts[name]} for name in own}
-    told = replace(told, epsilon=1e3, columns=columns, questions={})
-    lost = {name: list(told.modelled(name)) for name in told.tree.tables}
+        held = opened[table].dtypes if table in opened else own
+        columns[table] = {name: {**kinds[name], **facts[name]} for name in own if name in held}
+    tree = Tree(tuple(each.within(columns) for each in told.tree.links))
+    rules = {
+        name: own
+        for name, own in told.constraints.items()
+        if len(tree.carried(name, columns)) == len(tree.carried(name, told.columns))
+    }
+    told = replace(told, tree=tree, epsilon=1e3, columns=columns, constraints=rules, questions={})
+    lost = {name: list(told.modelled(name)) for name in tree.tables}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:

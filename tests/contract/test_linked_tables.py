@@ -490,18 +490,25 @@ def test_a_fit_of_families_leans_on_public_ones_and_says_so(tables, fitted):
     with pytest.raises(ValueError, match="public tables by name, or FittedTables"):
         fit_tables(*given, prior=tables["people"])
     with pytest.raises(ValueError, match="The prior's tables are not as the private ones: "):
-        fit_tables(*given, prior={**tables, "people": tables["people"][["id"]]})
+        fit_tables(*given, prior={"people": tables["people"]})
     with pytest.raises(ValueError, match="needs the engine 'particles'"):
         fit_tables(*given, prior=fitted, method="mst")
 
 
 def test_a_prior_of_families_in_other_units_is_told_and_all_questions_have_its_cells(tables):
-    told = Asked.of(COLUMNS, LINKS, 1.0, 1e-6)
+    links = replace(LINKS[0], order="dose"), replace(LINKS[1], count="times"), LINKS[2]
+    people = {**COLUMNS["people"], "times": Numerical(0, 9, decimal_places=0)}
+    told = Asked.of({**COLUMNS, "people": people}, links, 1.0, 1e-6)
     hours = {**tables, "stays": tables["stays"].assign(days=24 * tables["stays"]["days"] + 40)}
-    running = RunningTables.of(told, tables, {}, hours)
+    hours |= {"cars": tables["bills"], "drugs": tables["drugs"][["stay", "strong"]]}
+    given = {**tables, "people": tables["people"].assign(times=1)}
+    running = RunningTables.of(told, given, {}, hours)
     one, again = (running._asked("stays")[1] for _ in range(2))
     assert one.facts == again.facts
-    assert "'days' (" in " ".join(running.told_before)
+    said = " ".join(running.told_before)
+    assert "'days' (" in said
+    assert "people: The prior, or a part of it, lacks 'times': fitted as without it." in said
+    assert "drugs: The prior, or a part of it, lacks 'dose', '" in said
 
 
 def test_a_table_of_keys_alone_costs_nothing_and_has_as_many_rows():
