@@ -208,9 +208,9 @@ class Tree(FieldsAlone):
     def leaves_out(self, part: str) -> str:
         """A sentence on a root of whose keys such a part is missing, or of several rows."""
         return (
-            f"About {part} of the keys in {f'{self.root}.{self.root_key}'!r} are missing, or "
-            "several rows have them ('01' and '1.0' are 1): such rows are left out. If that is how "
-            f"it is: allow_lost={ {self.root: [self.root_key]} }."
+            f"Of the keys in {f'{self.root}.{self.root_key}'!r} {part} are missing, or there more "
+            "than once ('01' and '1.0' are 1): such rows are left out. If that is how it is: "
+            f"allow_lost={ {self.root: [self.root_key]} }."
         )
 
     def key_of(self, table: str) -> str | None:

@@ -161,7 +161,7 @@ def _as_public(told: Asked, tables: Mapping[str, Any]) -> FittedTables:
         try:
             return RunningTables.of(told, tables, lost).run()
         except ValueError as error:
-            said = str(error).split(" Epsilon ")[0]  # of what is public nothing is spent
+            said = error.args[0]  # without what was spent
             raise ValueError(f"The prior's tables are not as the private ones: {said}") from None
 
 
@@ -232,7 +232,7 @@ class RunningTables:
                     pairs[table] = self._asked_of_siblings(table, fitted, progress)
         except BaseException as error:
             if isinstance(error, DomainMismatchError):
-                error.ledger = self.ledger
+                error.after(self.ledger).ledger = self.ledger
             note_on(error, gone(self.ledger, told.epsilon))
             raise
         found = self._so_far(fitted, pairs)
@@ -469,6 +469,9 @@ class RunningTables:
         before = len(books.ledger.charges)
         try:
             yield
+        except DomainMismatchError as error:
+            error.args = (f"{table}: {error.args[0]}",)
+            raise
         finally:
             spent = books.ledger.charges[before:]
             own = (replace(each, what=f"{table}: {each.what}") for each in spent)

@@ -411,7 +411,7 @@ def test_a_root_of_one_key_alone_is_told_of_after_a_fit(tables):
 @pytest.mark.parametrize("keys", [[None] * 2_000 + [*range(1_000)], np.arange(3_000) % 2_000])
 def test_a_root_whose_keys_are_no_keys_stops_a_fit_after_the_first_questions(tables, keys):
     given = {**tables, "people": tables["people"].assign(id=keys)}, COLUMNS, LINKS, 3.0, 1e-6
-    with pytest.raises(DomainMismatchError, match="of the keys in") as said:
+    with pytest.raises(DomainMismatchError, match="Of the keys in") as said:
         fit_tables(*given, method="independent")
     assert said.value.ledger.spent() < 0.3
 
@@ -421,7 +421,7 @@ def test_it_is_told_after_a_fit_that_few_rows_of_the_root_are_left_out(tables):
     given = {**tables, "people": tables["people"].assign(id=ids)}, COLUMNS, LINKS, 9.0, 1e-6
     for lost, is_told in (({}, True), ({"people": ["id"]}, False)):
         said = fit_tables(*given, method="independent", allow_lost=lost).warnings
-        assert ("of the keys in 'people.id' are missing, or" in said[0]) == is_told
+        assert said[0].startswith("Of the keys in 'people.id' ") == is_told
 
 
 @pytest.mark.parametrize(
