@@ -15,24 +15,14 @@ from sdv_privpgd.report.privacy import first_line
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was looked at.
-
-    Attributes:
-        layer: The layer that it belongs to.
-        name: A short name, unique among all checks.
-        looked_at: What was compared, in a few words.
-        passed: Whether nothing was found; ``None`` where it could not be looked at.
-        found: What was found, in a sentence.
-        false_alarms: How likely it is to fail although all is right.
-        facts: Numbers.
-    """
+    """One thing that was looked at."""
 
     layer: str
-    name: str
-    looked_at: str
-    passed: bool | None
-    found: str
-    false_alarms: float = 0.0
+    name: str  # a short name, unique among all checks
+    looked_at: str  # what was compared, in a few words
+    passed: bool | None  # whether nothing was found; ``None`` where it could not be looked at
+    found: str  # what was found, in a sentence
+    false_alarms: float = 0.0  # how likely it is to fail although all is right
     facts: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -15,17 +15,11 @@ from sdv_privpgd.base.domain import Domain, FieldsAlone
 
 @dataclass(frozen=True)
 class Line(FieldsAlone):
-    """Where the codes of an attribute lie on a line.
+    """Where the codes of an attribute lie on a line."""
 
-    Attributes:
-        name: Of the attribute.
-        places: The place of each code of a value.
-        nullable: Whether there is one more code, the last, for missing. It has no place.
-    """
-
-    name: str
-    places: tuple[int, ...]
-    nullable: bool = False
+    name: str  # of the attribute
+    places: tuple[int, ...]  # the place of each code of a value
+    nullable: bool = False  # whether there is one more code, the last, for missing. It has no place
 
     def __post_init__(self) -> None:
         if not self.places or any(type(place) is not int for place in self.places):

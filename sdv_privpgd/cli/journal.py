@@ -220,8 +220,7 @@ class Journal:
             else:
                 part.unlink(missing_ok=True)
                 # Not by tempfile: the file gets the permissions that any new file has.
-                number = os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
-                with os.fdopen(number, "wb") as file:
+                with part.open("xb") as file:
                     file.write(content)
                     file.flush()
                     os.fsync(file.fileno())

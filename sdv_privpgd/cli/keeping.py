@@ -24,25 +24,16 @@ from sdv_privpgd.report.privacy import release_entry
 
 @dataclass(kw_only=True)
 class Purchase:
-    """What a command buys, and where it is kept.
+    """What a command buys, and where it is kept."""
 
-    Attributes:
-        start: What had been spent on the model when the command began; empty where it has none.
-        notes: What is kept with the model.
-        earlier: The model that the command goes on with.
-        journal: The file of the ledger, if there is one, with all charges before.
-        outputs: The files of the command.
-        files: The file of rows and its card, if it has one.
-        model: The file of the model.
-    """
-
+    # What had been spent on the model when the command began; empty where it has none.
     start: PrivacyLedger
-    notes: Mapping[str, Any]
-    earlier: Model | None = None
-    journal: Journal
-    outputs: Outputs
-    files: tuple[Output, Output | None]
-    model: Output | None
+    notes: Mapping[str, Any]  # what is kept with the model
+    earlier: Model | None = None  # the model that the command goes on with
+    journal: Journal  # the file of the ledger, if there is one, with all charges before
+    outputs: Outputs  # the files of the command
+    files: tuple[Output, Output | None]  # the file of rows and its card, if it has one
+    model: Output | None  # the file of the model
     _running: RunningFit | None = field(default=None, init=False)
     _fitted: FittedTable | None = field(default=None, init=False)
     _release: str | None = field(default=None, init=False)

@@ -57,7 +57,8 @@ from sdv_privpgd.fitting.settings import People, Settings, usual_delta, with_bin
 from sdv_privpgd.inference.listed import Question
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
-from sdv_privpgd.report.warnings import MANY, on_delta
+from sdv_privpgd.report.measures import MANY
+from sdv_privpgd.report.warnings import on_delta
 from sdv_privpgd.sources.texts import Signs, number_in, signs_of
 
 _ENDS = {"range_min", "range_max", "range_values", "groups", "prefix"}
@@ -85,27 +86,18 @@ _NO_KEYS = "{} are ids by their names and no keys, so that several rows may have
 
 @dataclass(frozen=True, kw_only=True)
 class Declared:
-    """What is public of each column of a table.
+    """What is public of each column of a table."""
 
-    Attributes:
-        columns: SDV's facts on each, by the metadata or by types that were found.
-        keys: Those of which no two rows have the same.
-        domain: What goes before the metadata.
-        source: What says the types.
-        said: Columns of which something else does, and what.
-        table: SDV's other facts on the table.
-        dropped: Those that are to be left out.
-        made_up: Those that are not read, and are made up.
-    """
-
+    # SDV's facts on each, by the metadata or by types that were found.
     columns: Mapping[str, Mapping]
-    keys: Sequence[str]
-    domain: Mapping[str, Mapping]
-    source: str = "--metadata"
+    keys: Sequence[str]  # those of which no two rows have the same
+    domain: Mapping[str, Mapping]  # what goes before the metadata
+    source: str = "--metadata"  # what says the types
+    # Columns of which something else does, and what.
     said: Mapping[str, str] = field(default_factory=dict)
-    table: Mapping[str, Any] = field(default_factory=dict)
-    dropped: Collection[str] = ()
-    made_up: Collection[str] = ()
+    table: Mapping[str, Any] = field(default_factory=dict)  # SDV's other facts on the table
+    dropped: Collection[str] = ()  # those that are to be left out
+    made_up: Collection[str] = ()  # those that are not read, and are made up
 
     @property
     def metadata(self) -> dict[str, Any]:
@@ -377,16 +369,11 @@ def detected(
 
 @dataclass(frozen=True, kw_only=True)
 class Questions:
-    """What a fit is asked for by the options.
+    """What a fit is asked for by the options."""
 
-    Attributes:
-        declared: What is public of the columns.
-        told: The arguments of ``fit_table``.
-        lost: A sentence on columns that would be left out unasked, if there are any.
-    """
-
-    declared: Declared
-    told: Mapping[str, Any]
+    declared: Declared  # what is public of the columns
+    told: Mapping[str, Any]  # the arguments of ``fit_table``
+    # A sentence on columns that would be left out unasked, if there are any.
     lost: Sequence[str] = ()
 
     @cached_property

@@ -76,18 +76,13 @@ def _with_module(path: Path, kind: Kind) -> Kind:
 
 @dataclass(frozen=True, kw_only=True)
 class Typed:
-    """What ``--dtype`` says of a column.
-
-    Attributes:
-        name: The column.
-        dtype: What its cells are converted to; ``None`` leaves them as they are.
-        words: What it is, in SDV's words; of a type of pandas nothing beyond that.
-        percent: How its numbers are written, if they are percentages; blank where nobody says it.
-    """
+    """What ``--dtype`` says of a column."""
 
     name: str
-    dtype: Any = None
+    dtype: Any = None  # what its cells are converted to; ``None`` leaves them as they are
+    # What it is, in SDV's words; of a type of pandas nothing beyond that.
     words: Mapping[str, Any] = field(default_factory=dict)
+    # How its numbers are written, if they are percentages; blank where nobody says it.
     percent: str | None = None
 
     @classmethod

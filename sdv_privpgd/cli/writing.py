@@ -33,21 +33,13 @@ from sdv_privpgd.report.page import Report, checked_ending
 
 @dataclass(eq=False)
 class Output:
-    """A file that is being written.
+    """A file that is being written."""
 
-    Attributes:
-        option: The option that named it.
-        path: The path that the user gave.
-        place: Its final place, with links followed.
-        is_paid: Whether to keep it, once it is whole, even if the command fails later.
-        is_new: Whether an existing file must not be overwritten.
-    """
-
-    option: str
-    path: Path
-    place: Path
-    is_paid: bool
-    is_new: bool
+    option: str  # the option that named it
+    path: Path  # the path that the user gave
+    place: Path  # its final place, with links followed
+    is_paid: bool  # whether to keep it, once it is whole, even if the command fails later
+    is_new: bool  # whether an existing file must not be overwritten
     is_whole: bool = False
     is_placed: bool = False
     is_astray: bool = False  # it could not be moved to its place and stays beside it
@@ -124,7 +116,7 @@ class Outputs:
         self._check(output)
         try:
             # Not by tempfile: the file gets the permissions that any new file has.
-            os.close(os.open(output.part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+            output.part.open("xb").close()
         except FileExistsError:
             raise CommandError(
                 f"{output.part} exists: another run is about to write {path}, or was killed. If "

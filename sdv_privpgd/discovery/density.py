@@ -59,25 +59,17 @@ DAY = int(np.timedelta64(1, "D") / np.timedelta64(1, "ns"))
 
 @dataclass(frozen=True, kw_only=True)
 class Density:
-    """Neighboring cells of a column and their noisy counts, in blocks: the cells of earlier looks.
+    """Neighboring cells of a column and their noisy counts, in blocks: cells of earlier looks."""
 
-    Attributes:
-        edges: Where each cell begins, and where the last one ends; of dates in nanoseconds.
-        counts: The rows of each cell.
-        variances: Those of the cells' noise.
-        of_cell: The block of each cell, ascending without gaps.
-        sums: The variance of each block's sum.
-        expected: How the rows were taken to be spread before, in any unit.
-        whole: The variance of what the sum of all blocks missed the number of rows by, if it was
-            made up for; infinite otherwise.
-    """
-
+    # Where each cell begins, and where the last one ends; of dates in nanoseconds.
     edges: np.ndarray
-    counts: np.ndarray
-    variances: np.ndarray
-    of_cell: np.ndarray
-    sums: np.ndarray
-    expected: np.ndarray
+    counts: np.ndarray  # the rows of each cell
+    variances: np.ndarray  # those of the cells' noise
+    of_cell: np.ndarray  # the block of each cell, ascending without gaps
+    sums: np.ndarray  # the variance of each block's sum
+    expected: np.ndarray  # how the rows were taken to be spread before, in any unit
+    # The variance of what the sum of all blocks missed the number of rows by, if it was made up
+    # for; infinite otherwise.
     whole: float = math.inf
 
     @classmethod
@@ -461,18 +453,12 @@ class Grid:
     """Few cells on which a column is searched for its rows if nothing is known of it.
 
     They are narrow where people's numbers and dates usually lie.
-
-    Attributes:
-        cells: The cells.
-        edges: Where they begin and the last one ends, of dates in nanoseconds.
-        usual: The ends of where most columns lie: a hint of rows is enough.
-        rare: Those of where few do. Beyond them rows must be clear.
     """
 
     cells: Interval | Ticks
-    edges: np.ndarray
-    usual: tuple[float, float]
-    rare: tuple[float, float]
+    edges: np.ndarray  # where they begin and the last one ends, of dates in nanoseconds
+    usual: tuple[float, float]  # the ends of where most columns lie: a hint of rows is enough
+    rare: tuple[float, float]  # those of where few do. Beyond them rows must be clear
 
     def held(self, noisy: NoisyTable, total: Total) -> tuple[Density, float, float]:
         """Where rows lie, and the ends of the run of cells with most evidence beyond its price.

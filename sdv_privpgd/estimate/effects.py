@@ -28,17 +28,11 @@ from sdv_privpgd.estimate.noisy_tables import margin_estimates
 
 @dataclass(frozen=True)
 class Residual:
-    """The table of a pair, or of more attributes, less the expected one, on the supported codes.
+    """The table of a pair, or of more attributes, less the expected one, on the supported codes."""
 
-    Attributes:
-        clique: The attributes.
-        values: The residual in the ``contrasts`` of each attribute.
-        variance: That of the noise of each value; infinite for a pair that was asked for over
-            groups alone.
-    """
-
-    clique: Clique
-    values: np.ndarray
+    clique: Clique  # the attributes
+    values: np.ndarray  # the residual in the ``contrasts`` of each attribute
+    # That of the noise of each value; infinite for a pair that was asked for over groups alone.
     variance: float
 
 

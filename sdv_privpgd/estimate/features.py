@@ -29,20 +29,14 @@ class EmbeddingQuery(FeatureSumQuery):
     A code adds its part, a whole number of 2^-16 turns, to each phase of its record, modulo a turn.
     So a record's features depend on its codes alone, and on public integers; where another
     machine's sines differ in the last bit, so do public tables, and the bound holds for any tables.
-
-    Attributes:
-        coordinates: For each attribute that is embedded, those of its codes.
-        bandwidth: Of the Gaussian kernel.
-        num_features: The number of phases.
-        seed: Of the frequencies. It is public, and no noise depends on it.
-        label: The attribute by whose codes the sums are taken apart, if any.
     """
 
+    # For each attribute that is embedded, those of its codes.
     coordinates: tuple[tuple[str, Coordinates], ...]
-    bandwidth: float
-    num_features: int
-    seed: int
-    label: str | None = None
+    bandwidth: float  # of the Gaussian kernel
+    num_features: int  # the number of phases
+    seed: int  # of the frequencies. It is public, and no noise depends on it
+    label: str | None = None  # the attribute by whose codes the sums are taken apart, if any
 
     GRID = 1 << 14
     """Units of a feature; a sum over 2^40 records still fits int64."""

@@ -58,19 +58,13 @@ LEAST_DRAWN = 20_000
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PublicRows:
-    """Rows that are public, as codes of a domain.
-
-    Attributes:
-        domain: The domain.
-        codes: Shape (row, attribute). What it has of attributes that it is ``lacking`` is not read.
-        weights: How much each row counts, shape (row,), positive.
-        lacking: The attributes that it knows nothing of.
-    """
+    """Rows that are public, as codes of a domain."""
 
     domain: Domain
+    # Shape (row, attribute). What it has of attributes that it is ``lacking`` is not read.
     codes: np.ndarray
-    weights: np.ndarray
-    lacking: frozenset[str] = frozenset()
+    weights: np.ndarray  # how much each row counts, shape (row,), positive
+    lacking: frozenset[str] = frozenset()  # the attributes that it knows nothing of
 
     @property
     def chances(self) -> np.ndarray:
@@ -104,17 +98,11 @@ class PublicRows:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class WeightedRows:
-    """Public rows with the weights at which they fit noisy tables.
+    """Public rows with the weights at which they fit noisy tables."""
 
-    Attributes:
-        rows: The rows, and the weights that they had.
-        weights: Their new ones, which sum to 1.
-        trust: The kappa that was chosen, divided by the number of records.
-    """
-
-    rows: PublicRows
-    weights: np.ndarray
-    trust: float
+    rows: PublicRows  # the rows, and the weights that they had
+    weights: np.ndarray  # their new ones, which sum to 1
+    trust: float  # the kappa that was chosen, divided by the number of records
 
     @property
     def effective_rows(self) -> float:
@@ -151,20 +139,15 @@ class WeightedRows:
 
 @dataclass(frozen=True, kw_only=True)
 class PriorUse:
-    """What became of a prior. Public.
+    """What became of a prior. Public."""
 
-    Attributes:
-        num_rows: The public rows that were weighted.
-        effective_rows: How many of equal weight tell as much as the weighted ones; 0 if the prior
-            was left out.
-        trust: The kappa that was chosen, divided by the number of records; 0 if it was left out.
-        moved: By column or pair, the share of rows that would have to move from the prior's table
-            to the believed one, largest first.
-    """
-
-    num_rows: int
+    num_rows: int  # the public rows that were weighted
+    # How many of equal weight tell as much as the weighted ones; 0 if the prior was left out.
     effective_rows: float = 0.0
+    # The kappa that was chosen, divided by the number of records; 0 if it was left out.
     trust: float = 0.0
+    # By column or pair, the share of rows that would have to move from the prior's table to the
+    # believed one, largest first.
     moved: Mapping[Clique, float] = field(default_factory=dict)
 
     @property
@@ -383,17 +366,11 @@ def _one_way(
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Dual:
-    """Weights of rows that fit tables, by the dual of their problem.
-
-    Attributes:
-        rows: The rows.
-        names: Grouping and clique of each table, one after the other in flat arrays.
-        member: Which cells each row is in, shape (row, cell).
-    """
+    """Weights of rows that fit tables, by the dual of their problem."""
 
     rows: PublicRows
-    names: list["_Name"]
-    member: csr_matrix
+    names: list["_Name"]  # grouping and clique of each table, one after the other in flat arrays
+    member: csr_matrix  # which cells each row is in, shape (row, cell)
 
     @classmethod
     def of(cls, rows: PublicRows, names: list["_Name"]) -> "_Dual":

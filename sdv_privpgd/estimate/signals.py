@@ -62,17 +62,11 @@ class Covariance:
 
 @dataclass(frozen=True)
 class Signal:
-    """What is believed of a residual: normal, of mean zero, independent along directions.
+    """What is believed of a residual: normal, of mean zero, independent along directions."""
 
-    Attributes:
-        variances: Along each pair of a direction of rows and one of columns.
-        rows: The directions of rows, as columns of a matrix.
-        columns: The directions of columns.
-    """
-
-    variances: np.ndarray
-    rows: np.ndarray
-    columns: np.ndarray
+    variances: np.ndarray  # along each pair of a direction of rows and one of columns
+    rows: np.ndarray  # the directions of rows, as columns of a matrix
+    columns: np.ndarray  # the directions of columns
 
     def given(self, values: np.ndarray, noise: Any) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance along the directions, given values and the variance of their noise.
@@ -105,26 +99,17 @@ class Signal:
 
 @dataclass(frozen=True)
 class FirstLook:
-    """The residuals of tables, and how strong their signal is where it lies as the prior has it.
+    """The residuals of tables, and how strong their signal is where it lies as the prior has it."""
 
-    Attributes:
-        bases: The ``contrasts`` of each attribute's supported codes.
-        residuals: Those of pairs that were measured over codes.
-        unseen: Those of pairs that were measured over groups alone.
-        sums: What tables over groups say of each pair.
-        start: The prior covariance of each attribute in the residuals, the one of ``_PRIORS`` that
-            makes its residuals likelier.
-        evidence: What was seen of the ``residuals``.
-        scales: The likeliest scale of each of them.
-    """
-
-    bases: Mapping[str, np.ndarray]
-    residuals: list[Residual]
-    unseen: list[Residual]
-    sums: Mapping[Clique, Sequence[GroupSums]]
+    bases: Mapping[str, np.ndarray]  # the ``contrasts`` of each attribute's supported codes
+    residuals: list[Residual]  # those of pairs that were measured over codes
+    unseen: list[Residual]  # those of pairs that were measured over groups alone
+    sums: Mapping[Clique, Sequence[GroupSums]]  # what tables over groups say of each pair
+    # The prior covariance of each attribute in the residuals, the one of ``_PRIORS`` that makes its
+    # residuals likelier.
     start: "Mapping[str, Covariance]"
-    evidence: "Evidence"
-    scales: np.ndarray
+    evidence: "Evidence"  # what was seen of the ``residuals``
+    scales: np.ndarray  # the likeliest scale of each of them
 
     @classmethod
     def of(cls, tables: ConsistentTables) -> "FirstLook":

@@ -18,10 +18,10 @@ from sdv_privpgd.fitting.mismatch import on_few
 from sdv_privpgd.fitting.options import Asked, notes_on
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.privacy.queries import Adjacency
+from sdv_privpgd.report.measures import MANY, SOME
 from sdv_privpgd.report.page import Items, Page, Report, Section, Table, Text
 from sdv_privpgd.report.privacy import WIDTH
 from sdv_privpgd.report.release import on_links, together
-from sdv_privpgd.report.warnings import MANY, SOME
 
 IDENTIFYING = frozenset(
     [

@@ -41,7 +41,8 @@ from sdv_privpgd.privacy.boundary import EncodedTable, PrivateTable, without_tab
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import GroupedMarginalQuery, MarginalQuery, Measurement, Query
-from sdv_privpgd.report.warnings import PublicFacts, warnings_of
+from sdv_privpgd.report.measures import PublicFacts
+from sdv_privpgd.report.warnings import warnings_of
 from sdv_privpgd.sampling.families import RowMaker, VisitSampler
 from sdv_privpgd.sampling.sampler import KeyStream, Sampler
 from sdv_privpgd.synthesize.engine import Engine, Model

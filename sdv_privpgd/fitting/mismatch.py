@@ -24,7 +24,8 @@ from sdv_privpgd.discovery.transcript import Inquiry
 from sdv_privpgd.methods.pipeline import noise_of
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import CountQuery, MarginalQuery, Measurement
-from sdv_privpgd.report.warnings import MANY, MOST, NEARLY_ALL, OF_MANY, SOME, SURE, in_one
+from sdv_privpgd.report.measures import MANY, MOST, NEARLY_ALL, OF_MANY, SOME, SURE
+from sdv_privpgd.report.warnings import in_one
 
 UNREAD = "cells that are no declared values"
 """What the ledger says of the first question."""

@@ -29,7 +29,7 @@ from sdv_privpgd.methods.method import MatchError
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
-from sdv_privpgd.report.warnings import MANY, MOST, NEARLY_ALL
+from sdv_privpgd.report.measures import MANY, MOST, NEARLY_ALL
 from sdv_privpgd.synthesize.engine import Model, Particles
 
 

@@ -292,8 +292,7 @@ class Combined:
 
     first: Any
     second: Any
-    correlations: Mapping[str, float]
-    """That of their errors, for each of ``KINDS``."""
+    correlations: Mapping[str, float]  # that of their errors, for each of ``KINDS``
     how: str
 
     @property

@@ -59,23 +59,15 @@ class Term:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Design:
-    """What is regressed on what.
+    """What is regressed on what."""
 
-    Attributes:
-        outcome: The outcome; of a logistic regression 0 or 1.
-        terms: The intercept, then the terms of the predictors.
-        valued: For each column, 1 for codes that are values.
-        missing: The columns in which values are missing in some rows.
-        references: For each categorical predictor, the value that its others are compared with.
-        notes: What to keep in mind, a sentence each.
-    """
-
-    outcome: Term
-    terms: tuple[Term, ...]
-    valued: Mapping[str, np.ndarray]
-    missing: frozenset[str]
+    outcome: Term  # the outcome; of a logistic regression 0 or 1
+    terms: tuple[Term, ...]  # the intercept, then the terms of the predictors
+    valued: Mapping[str, np.ndarray]  # for each column, 1 for codes that are values
+    missing: frozenset[str]  # the columns in which values are missing in some rows
+    # For each categorical predictor, the value that its others are compared with.
     references: Mapping[str, str]
-    notes: tuple[str, ...]
+    notes: tuple[str, ...]  # what to keep in mind, a sentence each
 
     @property
     def present(self) -> dict[str, np.ndarray]:

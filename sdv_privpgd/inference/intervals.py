@@ -226,27 +226,17 @@ class Quantile:
     An end of a cell is below the quantile if fewer rows than the share q lie up to it. The interval
     ends where, from either side, that is first open. Its ends are ends of cells, so what is inside
     cells is covered.
-
-    Attributes:
-        q: The share of the rows up to the quantile.
-        excess: For each cell the estimated number of rows up to its end, less q times all.
-        variances: Those of the noise in them.
-        num_rows: The estimated number of rows that have a value.
-        lows: The first value of each cell.
-        highs: The last value of each cell.
-        below: So many rows may lie below the first cell, though they were counted in it.
-        above: So many may lie above the last one, though they were counted in it.
-        limits: The ends of an interval that such rows may make end anywhere.
     """
 
-    q: float
-    excess: np.ndarray
-    variances: np.ndarray
-    num_rows: float
-    lows: Sequence[Any]
-    highs: Sequence[Any]
-    below: float = 0.0
-    above: float = 0.0
+    q: float  # the share of the rows up to the quantile
+    excess: np.ndarray  # for each cell the estimated number of rows up to its end, less q times all
+    variances: np.ndarray  # those of the noise in them
+    num_rows: float  # the estimated number of rows that have a value
+    lows: Sequence[Any]  # the first value of each cell
+    highs: Sequence[Any]  # the last value of each cell
+    below: float = 0.0  # so many rows may lie below the first cell, though they were counted in it
+    above: float = 0.0  # so many may lie above the last one, though they were counted in it
+    # The ends of an interval that such rows may make end anywhere.
     limits: tuple[Any, Any] = (-math.inf, math.inf)
 
     def interval(self, kind: str, level: float) -> Interval:

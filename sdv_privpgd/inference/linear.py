@@ -269,32 +269,20 @@ def _is_known(places: np.ndarray, values: np.ndarray) -> bool:
 
 @dataclass(frozen=True)
 class Estimates:
-    """Estimates of several products, each summed over the rows. Public.
+    """Estimates of several products, each summed over the rows. Public."""
 
-    Attributes:
-        values: The unbiased estimates, shape (product,).
-        covariance: The exact covariance of their noise.
-        known: Which of them the tables determine, bool. The others' numbers mean nothing.
-    """
-
-    values: np.ndarray
-    covariance: np.ndarray
-    known: np.ndarray
+    values: np.ndarray  # the unbiased estimates, shape (product,)
+    covariance: np.ndarray  # the exact covariance of their noise
+    known: np.ndarray  # which of them the tables determine, bool. The others' numbers mean nothing
 
 
 @dataclass(frozen=True)
 class _Listed:
-    """The cells of a few tables over groups of their own.
+    """The cells of a few tables over groups of their own."""
 
-    Attributes:
-        products: Each is 1 for the rows of a cell.
-        counts: Their noisy numbers, shape (product,).
-        variances: Those of their noise.
-    """
-
-    products: tuple[Product, ...]
-    counts: np.ndarray
-    variances: np.ndarray
+    products: tuple[Product, ...]  # each is 1 for the rows of a cell
+    counts: np.ndarray  # their noisy numbers, shape (product,)
+    variances: np.ndarray  # those of their noise
 
     @classmethod
     def of(cls, grouped: Mapping[Grouping, Mapping[Clique, NoisyTable]]) -> "_Listed":

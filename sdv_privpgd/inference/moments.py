@@ -39,24 +39,17 @@ NUMBERS = 20_000_000
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Moments:
-    """Means over the rows that have all values, and how sure they are.
+    """Means over the rows that have all values, and how sure they are."""
 
-    Attributes:
-        values: The means, shape (product,).
-        covariance: Of the noise in them, by the delta method: they are ratios of estimates.
-        num_rows: The rows that have all values.
-        all_rows: The rows.
-        own: The products in the model's rows less their means, times the root of each row's share,
-            shape (row, product); no row where the tables tell all.
-        left: What the estimate sees of them in their place, less these, in the same shape.
-    """
-
-    values: np.ndarray
+    values: np.ndarray  # the means, shape (product,)
+    # Of the noise in them, by the delta method: they are ratios of estimates.
     covariance: np.ndarray
-    num_rows: float
-    all_rows: float
+    num_rows: float  # the rows that have all values
+    all_rows: float  # the rows
+    # The products in the model's rows less their means, times the root of each row's share, shape
+    # (row, product); no row where the tables tell all.
     own: np.ndarray
-    left: np.ndarray
+    left: np.ndarray  # what the estimate sees of them in their place, less these, in the same shape
 
     def sampling(self, change: np.ndarray, spread: np.ndarray) -> np.ndarray:
         """What drawing the rows adds to the covariance of ``change``, a linear function of means.

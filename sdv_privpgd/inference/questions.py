@@ -99,31 +99,19 @@ class Unseen:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Asked:
-    """A question that can be answered.
+    """A question that can be answered."""
 
-    Attributes:
-        what: A key of ``ARGUMENTS``.
-        question: The question in words.
-        columns: The columns that it is about.
-        rows: For columns with a condition, the share of each code's rows that meets it.
-        base: The same for the rows that a share is among.
-        least: The least of ``rows`` and of ``base``, however rows are spread in cells.
-        most: The most of them.
-        q: Of a quantile.
-        is_clipped: Whether values beyond a range that was found count as its ends.
-        notes: What to keep in mind, a sentence each.
-    """
-
-    what: str
+    what: str  # a key of ``ARGUMENTS``
     question: str
-    columns: tuple[Column, ...]
-    rows: Product
-    base: Product
+    columns: tuple[Column, ...]  # the columns that it is about
+    rows: Product  # for columns with a condition, the share of each code's rows that meets it
+    base: Product  # the same for the rows that a share is among
+    # The least of ``rows`` and of ``base``, however rows are spread in cells.
     least: tuple[Product, Product]
-    most: tuple[Product, Product]
+    most: tuple[Product, Product]  # the most of them
     q: float
-    is_clipped: bool
-    notes: tuple[str, ...]
+    is_clipped: bool  # whether values beyond a range that was found count as its ends
+    notes: tuple[str, ...]  # what to keep in mind, a sentence each
 
     @property
     def is_cut(self) -> bool:
@@ -277,8 +265,7 @@ class Questions:
 
     release: Release
     schema: Schema
-    model: Model | None = None
-    """If given, this model answers, even what the tables determine."""
+    model: Model | None = None  # if given, this model answers, even what the tables determine
     unseen: Mapping[str, Unseen] = field(default_factory=dict)
     """For each column whose range was found, the rows that may lie beyond it."""
 

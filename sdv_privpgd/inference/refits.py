@@ -97,8 +97,7 @@ class Refit:
 
     codes: np.ndarray
     model: Model
-    seed: int
-    """Of rows of the model."""
+    seed: int  # of rows of the model
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -37,7 +37,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from scipy.optimize import minimize  # pyright: ignore[reportMissingTypeStubs]
-from scipy.special import expit, ndtr, softmax
+from scipy.special import expit, logsumexp, ndtr, softmax
 
 from sdv_privpgd.inference.answers import on_people
 from sdv_privpgd.inference.design import Design, Scaled, design_of, distinct_rows, scaled
@@ -134,12 +134,7 @@ class Regression:
 def regression(
     questions: Questions, outcome: str, on: Any, kind: str = "linear", **how: Any
 ) -> Regression:
-    """A regression, as ``FittedTable.regression`` describes it.
-
-    Raises:
-        ValueError: For columns that cannot be regressed, pairs that were not measured, and noise
-            that hides the answer.
-    """
+    """A regression, as ``FittedTable.regression`` describes it."""
     ready, (coefficients, sampling, noise, found) = _solved(questions, outcome, on, kind, **how)
     estimate, release = questions.linear, questions.release
     design = ready.design
@@ -342,12 +337,8 @@ def _tilted(shares: np.ndarray, f: np.ndarray, means: np.ndarray, ridge: np.ndar
 
     def value(tilt: np.ndarray) -> tuple[float, np.ndarray]:
         scores = logs + centered @ tilt
-        most = scores.max()
-        weights = np.exp(scores - most)
-        rest = tilt @ ridge @ tilt / 2
-        return most + np.log(
-            weights.sum()
-        ) + rest, weights @ centered / weights.sum() + ridge @ tilt
+        slope = softmax(scores) @ centered + ridge @ tilt
+        return float(logsumexp(scores) + tilt @ ridge @ tilt / 2), slope
 
     def square(tilt: np.ndarray) -> np.ndarray:
         own = softmax(logs + centered @ tilt)

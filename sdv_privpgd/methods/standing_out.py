@@ -45,15 +45,11 @@ class StandingOut:
     A choice of a parity costs a unit, those of two triples seven each, and each table five. Of ten
     simulated tables of 20,000 rows a subgroup of 2 % is found in eight or nine at epsilon 1
     (``tests/benchmarks structure``).
-
-    Attributes:
-        unit: The mu^2 of a unit.
-        parities: Whether they are looked for: a quarter of the rows would stand out.
-        triples: Those among which is chosen, if a fiftieth of the rows would stand out.
     """
 
-    unit: Fraction
-    parities: bool
+    unit: Fraction  # the mu^2 of a unit
+    parities: bool  # whether they are looked for: a quarter of the rows would stand out
+    # Those among which is chosen, if a fiftieth of the rows would stand out.
     triples: Sequence[Clique]
 
     MOST = Fraction(1, 5)

@@ -71,8 +71,9 @@ from sdv_privpgd.privacy.queries import (
     TableQuery,
 )
 from sdv_privpgd.report.about import CONFIDENT
+from sdv_privpgd.report.measures import PublicFacts
 from sdv_privpgd.report.privacy import privacy_report
-from sdv_privpgd.report.warnings import PublicFacts, Rank, warnings_of
+from sdv_privpgd.report.warnings import Rank, warnings_of
 
 
 def described(
@@ -215,8 +216,7 @@ class Holder:
 
     name: str
     ledger: PrivacyLedger
-    rows: Total
-    """How many rows it has, noisy where that is private."""
+    rows: Total  # how many rows it has, noisy where that is private
     strategy: str
     date: str
 

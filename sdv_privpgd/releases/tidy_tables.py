@@ -132,17 +132,12 @@ _NAME = re.compile(r"column_(\d+)")
 
 @dataclass(frozen=True, kw_only=True)
 class HowPublished:
-    """What publishers do to exact counts. ``None`` where they did not.
+    """What publishers do to exact counts. ``None`` where they did not."""
 
-    Attributes:
-        suppressed_below: Smaller counts are not told: they are empty, absent, ``"*"`` or ``"<10"``.
-        rounded_to: Counts are rounded to multiples of it.
-        total: The number of rows that per cents are of.
-    """
-
+    # Smaller counts are not told: they are empty, absent, ``"*"`` or ``"<10"``.
     suppressed_below: int | None = None
-    rounded_to: int | None = None
-    total: int | None = None
+    rounded_to: int | None = None  # counts are rounded to multiples of it
+    total: int | None = None  # the number of rows that per cents are of
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
@@ -210,23 +205,15 @@ def _is_whole(numbers: np.ndarray) -> bool:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TidyTable:
-    """One published table: its columns, the labels of its cells, the counts and their noise.
+    """One published table: its columns, the labels of its cells, the counts and their noise."""
 
-    Attributes:
-        clique: Its columns; none for the number of rows.
-        labels: One array a column, with the label of each cell.
-        counts: The published count of each cell.
-        stddevs: The standard deviation of the noise in each count, 0 where it is exact.
-        unknown: The mean and the variance of the count of an absent cell, if there may be any.
-        is_percent: Whether it was published in per cents.
-    """
-
-    clique: Clique
-    labels: tuple[np.ndarray, ...]
-    counts: np.ndarray
-    stddevs: np.ndarray
+    clique: Clique  # its columns; none for the number of rows
+    labels: tuple[np.ndarray, ...]  # one array a column, with the label of each cell
+    counts: np.ndarray  # the published count of each cell
+    stddevs: np.ndarray  # the standard deviation of the noise in each count, 0 where it is exact
+    # The mean and the variance of the count of an absent cell, if there may be any.
     unknown: tuple[float, float] | None = None
-    is_percent: bool = False
+    is_percent: bool = False  # whether it was published in per cents
 
     @property
     def name(self) -> str:

@@ -39,23 +39,17 @@ twelve simulated ones of 1,000 to 50,000 rows (0.099 to 0.178)."""
 
 @dataclass(frozen=True, kw_only=True)
 class Errors:
-    """The errors of a fit's answers. Public.
+    """The errors of a fit's answers. Public."""
 
-    Attributes:
-        sizes: The number of codes of each attribute, missing included.
-        columns: For each attribute the part of all rows that a share of a value is off by at most,
-            in 95 of 100 cases.
-        pairs: For each pair the part of the rows that noise puts into another cell of its table, on
-            average. It may exceed 1. On a curve they are some of all pairs.
-        pair: The mean over all pairs; ``None`` where none is asked for.
-        lost: The part of the rows of a pair that discovery may lose, on average.
-    """
-
-    sizes: Mapping[str, int]
+    sizes: Mapping[str, int]  # the number of codes of each attribute, missing included
+    # For each attribute the part of all rows that a share of a value is off by at most, in 95 of
+    # 100 cases.
     columns: Mapping[str, float]
+    # For each pair the part of the rows that noise puts into another cell of its table, on average.
+    # It may exceed 1. On a curve they are some of all pairs.
     pairs: Mapping[Clique, float]
-    pair: float | None
-    lost: float = 0.0
+    pair: float | None  # the mean over all pairs; ``None`` where none is asked for
+    lost: float = 0.0  # the part of the rows of a pair that discovery may lose, on average
 
     @property
     def column(self) -> float | None:

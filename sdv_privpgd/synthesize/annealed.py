@@ -99,16 +99,11 @@ class Ranks:
     one value, and a tenth of them the upper 99 % of a range: a sigmoid that is as wide as their
     distance in values says nothing, and pushes rows away from where they are right. Along ranks all
     rows are equally far apart, so that a sigmoid of any slope leaves a column alone that is right.
-
-    Attributes:
-        line: The places of the codes.
-        edges: The rank at which each code begins, and 1.
-        missing: The share of missing.
     """
 
-    line: Line
-    edges: np.ndarray
-    missing: float
+    line: Line  # the places of the codes
+    edges: np.ndarray  # the rank at which each code begins, and 1
+    missing: float  # the share of missing
 
     @classmethod
     def of(cls, line: Line, wanted: Sequence[Wanted]) -> "Ranks":
@@ -242,8 +237,7 @@ class HalfSpaceLoss:
 class _Cuts:
     """Cuts whose thresholds stand one beside another."""
 
-    weights: Float[Tensor, "coordinate threshold"]
-    """Of all places, then of all ranks."""
+    weights: Float[Tensor, "coordinate threshold"]  # of all places, then of all ranks
     thresholds: Float[Tensor, " threshold"]
     used: Float[Tensor, "number threshold"] | None
     """Where a place may be missing; ``None`` where none may."""
@@ -328,8 +322,7 @@ class _Block:
     """Tables that are answered together."""
 
     clique: Clique
-    cuts: list[_Cuts]
-    """One for each axis after the clique's."""
+    cuts: list[_Cuts]  # one for each axis after the clique's
     wanted: Float[Tensor, "cell interval"]
     weights: Float[Tensor, " interval"]
 

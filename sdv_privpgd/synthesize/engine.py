@@ -239,21 +239,15 @@ class Goals:
     A model's loss is the sum over cells of weight * (share - wanted share)^2: the mean squared
     error in standard deviations of the noise. Where all tables are equally noisy, this is the sum
     of squares of the published engines but for a factor.
-
-    Attributes:
-        domain: The domain of the rows.
-        views: The ways in which tables look at attributes.
-        tables: For each table the indices of its views.
-        shares: For each table the noisy counts, divided by the number of records; float64, one
-            axis a view. Noise makes some of them negative.
-        weights: For each table what a squared error of a share counts.
     """
 
-    domain: Domain
-    views: tuple[View, ...]
-    tables: tuple[tuple[int, ...], ...]
+    domain: Domain  # the domain of the rows
+    views: tuple[View, ...]  # the ways in which tables look at attributes
+    tables: tuple[tuple[int, ...], ...]  # for each table the indices of its views
+    # For each table the noisy counts, divided by the number of records; float64, one axis a view.
+    # Noise makes some of them negative.
     shares: tuple[np.ndarray, ...]
-    weights: tuple[float, ...]
+    weights: tuple[float, ...]  # for each table what a squared error of a share counts
 
     @classmethod
     def of(

@@ -118,26 +118,16 @@ class PackedGoals(NamedTuple):
     code. A *look* is one view of one table.
     """
 
-    wanted: np.ndarray
-    """The number of rows that each cell of each table should hold, float64."""
-    weights: np.ndarray
-    """What a squared error of a number of rows counts, for each table."""
-    first: np.ndarray
-    """The first cell of each table."""
-    starts: np.ndarray
-    """The first look of each table, and their number."""
-    axes: np.ndarray
-    """The attribute of each look."""
-    offsets: np.ndarray
-    """Where in ``places`` the codes of each look begin."""
-    places: np.ndarray
-    """What each code of a look adds to the number of the cell."""
-    tables: np.ndarray
-    """The table of each look."""
-    looks: np.ndarray
-    """The looks at each attribute, attribute by attribute."""
-    looks_from: np.ndarray
-    """Where in ``looks`` each attribute begins, and their number."""
+    wanted: np.ndarray  # the number of rows that each cell of each table should hold, float64
+    weights: np.ndarray  # what a squared error of a number of rows counts, for each table
+    first: np.ndarray  # the first cell of each table
+    starts: np.ndarray  # the first look of each table, and their number
+    axes: np.ndarray  # the attribute of each look
+    offsets: np.ndarray  # where in ``places`` the codes of each look begin
+    places: np.ndarray  # what each code of a look adds to the number of the cell
+    tables: np.ndarray  # the table of each look
+    looks: np.ndarray  # the looks at each attribute, attribute by attribute
+    looks_from: np.ndarray  # where in ``looks`` each attribute begins, and their number
 
     @classmethod
     def of(cls, goals: Goals, num_rows: int) -> "PackedGoals":

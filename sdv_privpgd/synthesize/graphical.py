@@ -20,16 +20,11 @@ class JunctionTree:
     be empty, with the parent, and no other attribute with any earlier clique. So a distribution
     that is a product of functions of the cliques equals the product of the cliques' marginals
     divided by the product of the separators' marginals (Koller & Friedman 2009, section 10.4).
-
-    Attributes:
-        domain: All attributes. Each one is in some clique.
-        cliques: Parents first, with attributes in the domain's order.
-        parents: For each clique the index of its parent, -1 for the first.
     """
 
-    domain: Domain
-    cliques: tuple[Clique, ...]
-    parents: tuple[int, ...]
+    domain: Domain  # all attributes. Each one is in some clique
+    cliques: tuple[Clique, ...]  # parents first, with attributes in the domain's order
+    parents: tuple[int, ...]  # for each clique the index of its parent, -1 for the first
 
     @classmethod
     def of(cls, domain: Domain, cliques: Iterable[Clique]) -> "JunctionTree":
@@ -125,14 +120,10 @@ class MessagePassing:
     """Computes marginals from log-potentials; the plan is worked out once for all potentials.
 
     Arrays are float64 with axes in the order of the tree's domain.
-
-    Attributes:
-        tree: The junction tree; each clique fits into one of its cliques.
-        cliques: The cliques that have potentials.
     """
 
-    tree: JunctionTree
-    cliques: tuple[Clique, ...]
+    tree: JunctionTree  # each clique fits into one of its cliques
+    cliques: tuple[Clique, ...]  # the cliques that have potentials
 
     def tables(self, potentials: Mapping[Clique, np.ndarray]) -> list[np.ndarray]:
         """The probabilities of the cells of each clique of the tree.
@@ -262,20 +253,15 @@ def _conditional(logs: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class GraphicalModel:
-    """A distribution that is a product of potentials, held as marginals of a junction tree. Public.
+    """A distribution: a product of potentials, held as marginals of a junction tree. Public."""
 
-    Attributes:
-        domain: The attributes of its rows and their numbers of codes.
-        tree: Its cliques and their parents. The tree's domain has the same attributes, in any
-            order.
-        tables: For each clique the probabilities of its cells, all positive, float64.
-        potentials: Log-potentials of the cliques that were measured, in the order of the tree's
-            domain. A later fit starts from them.
-    """
-
-    domain: Domain
+    domain: Domain  # the attributes of its rows and their numbers of codes
+    # Its cliques and their parents. The tree's domain has the same attributes, in any order.
     tree: JunctionTree
+    # For each clique the probabilities of its cells, all positive, float64.
     tables: tuple[np.ndarray, ...]
+    # Log-potentials of the cliques that were measured, in the order of the tree's domain. A later
+    # fit starts from them.
     potentials: Mapping[Clique, np.ndarray]
 
     @classmethod

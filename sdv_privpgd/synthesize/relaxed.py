@@ -28,17 +28,13 @@ from sdv_privpgd.synthesize.graphical import allotted
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Mixture:
-    """Equally likely components, in each of which the attributes are independent. Public.
+    """Equally likely components, in each of which the attributes are independent. Public."""
 
-    Attributes:
-        domain: The attributes of its rows and their numbers of codes.
-        shares: For each component the probabilities of all codes of the first attribute, then of
-            the second, and so on: (component, code), float32. It is kept read-only.
-        weights: What made it, such as the parameters of a network. A later fit starts from them.
-    """
-
-    domain: Domain
+    domain: Domain  # the attributes of its rows and their numbers of codes
+    # For each component the probabilities of all codes of the first attribute, then of the second,
+    # and so on: (component, code), float32. It is kept read-only.
     shares: np.ndarray
+    # What made it, such as the parameters of a network. A later fit starts from them.
     weights: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -37,39 +37,27 @@ epsilon 1) is 0.105, 0.050, 0.037 and 0.029, if children are when they say."""
 
 
 class Places(NamedTuple):
-    """Where children are, and what is counted of them.
+    """Where children are, and what is counted of them."""
 
-    Attributes:
-        first: The place of each parent's first child, and last the number of all places.
-        whose: The parent of each place.
-        pairs: How many of each parent's children, from the first on, make pairs.
-        weights: What a pair of each parent's children counts as.
-        next_weights: What one of them and the next one count as.
-        order: The places in an order in which parents that are alike are near each other.
-        alike: A code of each place: children go from place to place of the same code alone.
-        kin: The same, of places whose parents are alike in what tells the most of children.
-        parents: What parents have: codes (parent, attribute).
-        children: What children have: codes (place, attribute).
-        groups: The groups of children's codes by which siblings are counted: (place, attribute).
-        times: Of children in order, where in the order of all times each one is, from 0 to 1.
-        before: Where it says that the one before it is; not a number where it says nothing.
-        starts: Where each parent's start is; not a number where that is not known.
-    """
-
-    first: np.ndarray
-    whose: np.ndarray
-    pairs: np.ndarray
-    weights: np.ndarray
-    next_weights: np.ndarray
-    order: np.ndarray
+    first: np.ndarray  # the place of each parent's first child, and last the number of all places
+    whose: np.ndarray  # the parent of each place
+    pairs: np.ndarray  # how many of each parent's children, from the first on, make pairs
+    weights: np.ndarray  # what a pair of each parent's children counts as
+    next_weights: np.ndarray  # what one of them and the next one count as
+    order: np.ndarray  # the places in an order in which parents that are alike are near each other
+    # A code of each place: children go from place to place of the same code alone.
     alike: np.ndarray
+    # The same, of places whose parents are alike in what tells the most of children.
     kin: np.ndarray
-    parents: np.ndarray
-    children: np.ndarray
+    parents: np.ndarray  # what parents have: codes (parent, attribute)
+    children: np.ndarray  # what children have: codes (place, attribute)
+    # The groups of children's codes by which siblings are counted: (place, attribute).
     groups: np.ndarray
+    # Of children in order, where in the order of all times each one is, from 0 to 1.
     times: np.ndarray
+    # Where it says that the one before it is; not a number where it says nothing.
     before: np.ndarray
-    starts: np.ndarray
+    starts: np.ndarray  # where each parent's start is; not a number where that is not known
 
 
 class _Lacks(NamedTuple):
@@ -192,21 +180,13 @@ def _of_pairs(
 
 
 class _Likes(NamedTuple):
-    """Where children are that have again what others have, as siblings or next ones often do.
+    """Where children are that have again what others have, as siblings or next ones often do."""
 
-    Attributes:
-        part: The part of them that have again what tells it best, more than chance would make.
-        codes: What each child has of that.
-        kin: The kin of each place; of few children the places of its code.
-        rows: The children by kin and code.
-        first: Where those of each kin and code begin, of shape (kin, code).
-    """
-
-    part: float
-    codes: np.ndarray
-    kin: np.ndarray
-    rows: np.ndarray
-    first: np.ndarray
+    part: float  # the part of them that have again what tells it best, more than chance would make
+    codes: np.ndarray  # what each child has of that
+    kin: np.ndarray  # the kin of each place; of few children the places of its code
+    rows: np.ndarray  # the children by kin and code
+    first: np.ndarray  # where those of each kin and code begin, of shape (kin, code)
 
     @classmethod
     def of(cls, places: Places, tables: Mapping[tuple[int, ...], np.ndarray]) -> "_Likes":

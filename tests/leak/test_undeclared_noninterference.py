@@ -19,7 +19,7 @@ from sdv_privpgd import MSTSynthesizer, PrivPGDSynthesizer
 from sdv_privpgd.discovery.ranges import Rough
 from sdv_privpgd.privacy import curator
 from sdv_privpgd.privacy.value_counts import Counted, ValueCounts
-from sdv_privpgd.report import warnings
+from sdv_privpgd.report import measures, warnings
 
 
 def fix_categories(monkeypatch):
@@ -143,7 +143,7 @@ def test_what_is_said_of_rows_beyond_a_range_depends_on_the_answers_alone(unmove
     # Such answers contradict each other: they ask for look after look, and other rules would call
     # the columns lost.
     monkeypatch.setattr(Rough, "closer", lambda *_: None)
-    own = [rule for rule in warnings.COLUMN_RULES if rule.measure is warnings._of_discovery]
+    own = [rule for rule in warnings.COLUMN_RULES if rule.measure is measures.of_discovery]
     monkeypatch.setattr(warnings, "COLUMN_RULES", own)
     monkeypatch.setattr(curator, "_noisy", many_beyond)
     synthesizer = PrivPGDSynthesizer(**settings(epsilon=20.0))

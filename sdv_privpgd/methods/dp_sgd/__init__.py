@@ -40,23 +40,14 @@ LEAST_DELTA = 1e-9
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingQuery:
-    """Weights that were trained by noisy sums of clipped gradients over Poisson samples.
+    """Weights that were trained by noisy sums of clipped gradients over Poisson samples."""
 
-    Attributes:
-        network: What the weights are of, in words for the ledger.
-        num_weights: How many there are.
-        clip: The largest norm of a record's gradient.
-        rate: The chance of each record to be in a sample, a whole number of 2^-32.
-        steps: The number of samples.
-        num_public: Further weights, which no gradient of a record moves.
-    """
-
-    network: str
-    num_weights: int
-    clip: float
-    rate: Fraction
-    steps: int
-    num_public: int = 0
+    network: str  # what the weights are of, in words for the ledger
+    num_weights: int  # how many there are
+    clip: float  # the largest norm of a record's gradient
+    rate: Fraction  # the chance of each record to be in a sample, a whole number of 2^-32
+    steps: int  # the number of samples
+    num_public: int = 0  # further weights, which no gradient of a record moves
 
     def describe(self) -> str:
         return (
@@ -92,10 +83,8 @@ class _Trained(Method):
     seed: int = 0
 
     network: ClassVar[str]
-    kind: ClassVar[str]
-    """Its class in ``networks``."""
-    layers: ClassVar[int]
-    """Weights for each code and unit of the width."""
+    kind: ClassVar[str]  # its class in ``networks``
+    layers: ClassVar[int]  # weights for each code and unit of the width
 
     own_delta = Fraction(1, 10)
     """The part of delta that the ledger must reserve: between 0.02 and 0.3 of it the noise is the

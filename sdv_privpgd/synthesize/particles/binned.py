@@ -77,13 +77,7 @@ def displacement(
     return torch.from_numpy(work.total), torch.from_numpy(losses)
 
 
-def descend(
-    positions: Positions,
-    targets: PackedTargets,
-    visits: Iterable[Visit],
-    *,
-    num_bins: int = NUM_BINS,
-) -> Positions:
+def descend(positions: Positions, targets: PackedTargets, visits: Iterable[Visit]) -> Positions:
     """The positions after all visits: each moves them by rate * displacement, into the cube.
 
     The visits must agree in their shapes. It measures on the way whether several threads pay:
@@ -94,7 +88,7 @@ def descend(
     first = next(visits, None)
     if first is None:
         return positions
-    work = _Work.of(positions, targets, first, num_bins)
+    work = _Work.of(positions, targets, first, NUM_BINS)
     with Threads() as threads:
         segment = _Segment.of([first], targets, threads)
         work.follow(segment, 1, threads)  # compiles what all parts use; not timed

@@ -137,22 +137,15 @@ class Start(NamedTuple):
     """What a finish begins with, at several levels of codes.
 
     Level 0 has the supported codes, each further level a grouping of them.
-
-    Attributes:
-        supports: The codes of each attribute that particles may have.
-        movable: The attributes that may change.
-        maps: The code at each level of each code of level 0: (level, attribute, code), int32.
-        widths: Numbers of codes: (level, attribute).
-        tables: The targets, by level. Those over codes have the supported codes only.
-        codes: The particles' codes of all levels, int32: (level * attribute, particle).
     """
 
-    supports: list[np.ndarray]
-    movable: list[int]
+    supports: list[np.ndarray]  # the codes of each attribute that particles may have
+    movable: list[int]  # the attributes that may change
+    # The code at each level of each code of level 0: (level, attribute, code), int32.
     maps: np.ndarray
-    widths: np.ndarray
-    tables: list[Table]
-    codes: np.ndarray
+    widths: np.ndarray  # numbers of codes: (level, attribute)
+    tables: list[Table]  # the targets, by level. Those over codes have the supported codes only
+    codes: np.ndarray  # the particles' codes of all levels, int32: (level * attribute, particle)
 
     @classmethod
     def of(

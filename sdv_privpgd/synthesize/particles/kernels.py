@@ -25,21 +25,15 @@ Lines = Float[Tensor, "slice particle"]
 
 
 class PackedTargets(NamedTuple):
-    """The weighted cells of all tables in contiguous arrays.
+    """The weighted cells of all tables in contiguous arrays."""
 
-    Attributes:
-        axes: The attributes of each table, padded with -1 where tables differ in dimension.
-        dims: How many attributes each table has.
-        offsets: Where the cells of each table begin; the last entry is the number of cells.
-        centers: Cell centers in the table's dimensions, padded with 0.
-        weights: Their probabilities, which sum to 1 in each table.
-    """
-
+    # The attributes of each table, padded with -1 where tables differ in dimension.
     axes: Int[Tensor, "table dim"]
-    dims: Int[Tensor, " table"]
+    dims: Int[Tensor, " table"]  # how many attributes each table has
+    # Where the cells of each table begin; the last entry is the number of cells.
     offsets: Int[Tensor, " boundary"]
-    centers: Float[Tensor, "cell dim"]
-    weights: Float[Tensor, " cell"]
+    centers: Float[Tensor, "cell dim"]  # cell centers in the table's dimensions, padded with 0
+    weights: Float[Tensor, " cell"]  # their probabilities, which sum to 1 in each table
 
     @classmethod
     def of(

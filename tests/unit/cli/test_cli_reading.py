@@ -22,7 +22,7 @@ from sdv_privpgd.cli.reading import open_table, read_table, tables_in, types_in
 from sdv_privpgd.cli.saying import CommandError, in_options
 from sdv_privpgd.columns.dialect import Reading
 from sdv_privpgd.drafting.template import sdtype_of
-from sdv_privpgd.report import warnings
+from sdv_privpgd.report import measures
 from sdv_privpgd.sources.source import SourceError
 from sdv_privpgd.sources.texts import UNREAD
 
@@ -360,7 +360,7 @@ def test_signs_of_numbers_are_seen_named_and_not_both(tmp_path):
         read(tmp_path, "n\n1\n", None, thousands=".")
     assert "Name the sign with --decimal" in in_options(caught.value)
     seen = SimpleNamespace(column=numerical(0, 9).column, declared=None, other=None)
-    told = in_options(warnings._on_parsing(seen))  # pyright: ignore[reportArgumentType]
+    told = in_options(measures._on_parsing(seen))  # pyright: ignore[reportArgumentType]
     assert "--decimal" in told
     assert "--thousands" in told
 

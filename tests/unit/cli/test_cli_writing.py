@@ -99,7 +99,7 @@ def test_a_folder_without_permission_is_told_with_its_reason(table, tmp_path, mo
     def refuse(*args):
         raise PermissionError(errno.EACCES, "Permission denied")
 
-    monkeypatch.setattr("sdv_privpgd.cli.writing.os.open", refuse)
+    monkeypatch.setattr("sdv_privpgd.cli.writing.Path.open", refuse)
     with outputs(table) as those, pytest.raises(CommandError) as caught:
         those.open("--out", tmp_path / "a.csv")
     assert str(caught.value) == f"Cannot write --out {tmp_path / 'a.csv'}: Permission denied."

@@ -35,7 +35,8 @@ from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD
 from sdv_privpgd.methods.pipeline import Release
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
-from sdv_privpgd.report.warnings import PublicFacts, Rank, warnings_of
+from sdv_privpgd.report.measures import PublicFacts
+from sdv_privpgd.report.warnings import Rank, warnings_of
 
 STDDEV = 20.0
 
