@@ -51,7 +51,8 @@ from sdv_privpgd.methods.method import Method
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery, Measurement
-from sdv_privpgd.report.warnings import MANY, SOME, SURE, in_one
+from sdv_privpgd.report.measures import MANY, SOME, SURE
+from sdv_privpgd.report.warnings import in_one
 from sdv_privpgd.sampling.families import Siblings, paired
 from sdv_privpgd.sampling.sampler import encoded_rows
 

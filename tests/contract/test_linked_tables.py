@@ -381,6 +381,8 @@ def test_what_stops_a_fit_of_tables_is_said(tables, fitted):
         fit_tables(tables, columns, LINKS, 5.0, 1e-6, method="independent")
     assert 0 < stopped.value.ledger.spent() < 5
     assert "had spent epsilon" in stopped.value.__notes__[-1]
+    assert str(stopped.value).startswith("stays: The fit stopped after its first question.")
+    assert f"{stopped.value.ledger.spent():.3g} of 5 is spent; no more" in str(stopped.value)
     # The first questions about all tables come first: nothing else is spent on those before.
     kinds = {charge.what.partition(": ")[2] for charge in stopped.value.ledger.charges}
     assert kinds == {"cells that are no declared values"}
