@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import Books, Charge, PrivacyLedger
@@ -23,13 +24,31 @@ def seeded_words(seed=0):
     return np.random.default_rng(seed).bytes
 
 
+class Words:
+    """A source of one word, and of the further bits of its number, if it is asked for them."""
+
+    def __init__(self, word, extra=0):
+        self.parts = [word.to_bytes(8, "little"), extra.to_bytes(128, "little")]
+        self.asked = []
+
+    def __call__(self, size):
+        part = self.parts[len(self.asked)]
+        self.asked.append(size)
+        assert len(part) == size
+        return part
+
+
+NOTHING = Dataset(Domain((), ()), np.empty((0, 0), np.uint8))
+"""Rows without an attribute."""
+
+
 def open_curator(
-    dataset, *, epsilon=1.0, adjacency=Adjacency.REPLACE_ONE, rows=1, seed=0, reserved=0.0
+    dataset, *, epsilon=1.0, adjacency=Adjacency.REPLACE_ONE, rows=1, seed=0, reserved=0.0, **more
 ):
     """A curator of a table, with the noise of a seed, or for ``None`` with the system's."""
     ledger = PrivacyLedger.open(epsilon, 1e-5, adjacency, rows, reserved=Fraction(reserved))
     words = {} if seed is None else {"words": seeded_words(seed)}
-    return Curator(dataset, Books(ledger, **words))
+    return Curator(dataset, Books(ledger, **words), **more)
 
 
 def counted_curator(dataset, **how):

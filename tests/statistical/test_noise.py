@@ -14,7 +14,7 @@ from itertools import combinations
 import mpmath
 import numpy as np
 import pytest
-from answers import seeded_words
+from answers import Words, seeded_words
 from scipy.special import ndtr
 from scipy.stats import chi2
 
@@ -167,18 +167,6 @@ def test_noise_of_a_trillion_is_the_most():
 # The law bit by bit, against arithmetic in 1,600 bits
 
 
-class Words:
-    """A source of one word with its sign, and then of the further bits, if asked."""
-
-    def __init__(self, uniform, sign=0, extra=0):
-        self.chunks = [(uniform << 1 | sign).to_bytes(8, "little"), extra.to_bytes(128, "little")]
-        self.asked = []
-
-    def __call__(self, size):
-        self.asked.append(size)
-        return self.chunks[len(self.asked) - 1]
-
-
 def boundary(stddev, k, bits):
     """floor(2^bits P(|N| > k + 1/2)), by the normal distribution function."""
     with mpmath.workprec(1600):
@@ -214,7 +202,7 @@ def test_a_word_on_a_boundary_is_decided_by_its_further_bits(stddev, k):
         (0, k + 1), (edge - 1, k + 1), (edge, k), (edge + 1, k), (2**1024 - 1, k)
     ):  # fmt: skip
         for sign in (0, 1):
-            words = Words(uniform, sign, extra)
+            words = Words(uniform << 1 | sign, extra)
             drawn = int(rounded_gaussian(stddev, 1, words)[0])
             assert words.asked == [8, 128]  # double precision did not decide
             assert drawn == (-magnitude if sign else magnitude)
@@ -225,7 +213,7 @@ def test_a_word_on_a_boundary_is_decided_by_its_further_bits(stddev, k):
 @pytest.mark.parametrize("offset", [-(2**21), -(2**10), -3, -1, 1, 3, 2**10, 2**21])
 def test_words_next_to_a_boundary_fall_on_their_side(stddev, k, offset):
     uniform = boundary(stddev, k, 63) + offset
-    words = Words(uniform, extra=2**1000 + 7)
+    words = Words(uniform << 1, 2**1000 + 7)
     drawn = int(rounded_gaussian(stddev, 1, words)[0])
     assert drawn == (k + 1 if offset < 0 else k) == expected_magnitude(stddev, uniform, 0)
     if abs(offset) == 1:
@@ -248,7 +236,7 @@ def test_further_bits_are_asked_for_within_the_margin_and_not_beyond(stddev, k, 
     edge = boundary(stddev, k, 63)
     for offsets, asked in ((inside, [8, 128]), (outside, [8])):
         for offset in offsets:
-            words = Words(edge + offset)
+            words = Words((edge + offset) << 1)
             rounded_gaussian(stddev, 1, words)
             assert words.asked == asked
 
@@ -257,7 +245,7 @@ def test_further_bits_are_asked_for_within_the_margin_and_not_beyond(stddev, k, 
 @pytest.mark.parametrize("extra", [0, 1, 2**1024 - 1])
 @pytest.mark.parametrize("uniform", [0, 1, 2, 2**63 - 1])
 def test_the_first_and_last_words_are_placed_too(stddev, uniform, extra):
-    drawn = int(rounded_gaussian(stddev, 1, Words(uniform, extra=extra))[0])
+    drawn = int(rounded_gaussian(stddev, 1, Words(uniform << 1, extra))[0])
     assert drawn == expected_magnitude(stddev, uniform, extra)
     assert drawn <= 39 * stddev + 1  # beyond lies less than 2^-1087
 
@@ -267,7 +255,7 @@ def test_random_words_are_placed_as_by_exact_arithmetic(stddev):
     uniforms = np.random.default_rng(6).integers(0, 2**63, 100, dtype=np.uint64)
     small = uniforms >> np.arange(0, 50, 0.5).astype(np.uint64)  # the tails, too
     for uniform in (int(word) for word in (*uniforms[:20], *small[::2])):
-        drawn = int(rounded_gaussian(stddev, 1, Words(uniform))[0])
+        drawn = int(rounded_gaussian(stddev, 1, Words(uniform << 1))[0])
         assert drawn == expected_magnitude(stddev, uniform, 0)
 
 

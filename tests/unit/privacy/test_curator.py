@@ -10,7 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from answers import SpyDataset, open_curator, scaled, values_of
+from answers import NOTHING, SpyDataset, open_curator, scaled, values_of
 from scipy.stats import norm
 
 from sdv_privpgd.base.domain import Domain, Grouping
@@ -270,10 +270,8 @@ def test_an_empty_table_is_measured_like_any_other(domain, adjacency):
 class TestThresholds:
     @staticmethod
     def curator(adjacency, rows, columns):
-        ledger = PrivacyLedger.open(9.0, 1e-5, adjacency, rows, reserved=Fraction(1e-6))
-        nothing = Dataset(Domain((), ()), np.empty((0, 0), np.uint8))
-        words = np.random.default_rng(0).bytes
-        return Curator(nothing, Books(ledger, words=words), values=values_of(columns))
+        how = {"epsilon": 9.0, "adjacency": adjacency, "rows": rows, "reserved": Fraction(1e-6)}
+        return open_curator(NOTHING, **how, values=values_of(columns))
 
     @pytest.mark.parametrize("rows", [1, 4])
     @pytest.mark.parametrize("adjacency", Adjacency)

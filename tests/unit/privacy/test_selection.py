@@ -7,6 +7,7 @@ from itertools import accumulate
 import mpmath
 import numpy as np
 import pytest
+from answers import Words
 from scipy.special import expit, ndtri
 
 from sdv_privpgd.privacy import selection
@@ -137,18 +138,6 @@ def probabilities_at(scores, temperature):
         for s in scores
     ]
     return [weight / sum(weights) for weight in weights]
-
-
-class Words:
-    """Gives out the parts of one number, and counts them."""
-
-    def __init__(self, word, extra):
-        self.parts = [word.to_bytes(8, "little"), extra.to_bytes(128, "little")]
-
-    def __call__(self, size):
-        part = self.parts.pop(0)
-        assert len(part) == size
-        return part
 
 
 SCORES = [

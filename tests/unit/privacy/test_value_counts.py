@@ -7,15 +7,12 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
-from answers import values_of
+from answers import NOTHING, open_curator, values_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.columns.scalars import canonical, key_counts
-from sdv_privpgd.privacy.curator import Curator
-from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.ledger import Books, PrivacyBudgetError, PrivacyLedger
+from sdv_privpgd.privacy.ledger import PrivacyBudgetError, PrivacyLedger
 from sdv_privpgd.privacy.noise import rounded_gaussian
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.privacy.thresholding import threshold_for, thresholded_delta
@@ -85,10 +82,8 @@ class TestKeys:
 class TestTheCurator:
     @staticmethod
     def curator(cells, *, epsilon=1.0, reserved=Fraction(1e-6)):
-        ledger = PrivacyLedger.open(epsilon, 1e-5, REPLACE, reserved=reserved)
-        nothing = Dataset(Domain((), ()), np.empty((0, 0), np.uint8))
-        words = np.random.default_rng(1).bytes
-        return Curator(nothing, Books(ledger, words=words), values=one_by_one(cells))
+        how = {"epsilon": epsilon, "reserved": reserved, "seed": 1}
+        return open_curator(NOTHING, **how, values=one_by_one(cells))
 
     def test_frequent_values_are_released_with_noise_and_rare_ones_leave_no_trace(self):
         curator = self.curator(["a"] * 4_000 + ["b"] * 3_000 + ["rare"])
