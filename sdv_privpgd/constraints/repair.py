@@ -145,7 +145,8 @@ class Repair:
         obeys[bad] = self._obeys(own)
         self._try_again(rows, obeys)
         fixed = self._at(rows.held)
-        bad = np.flatnonzero(~obeys)
+        held = np.isin(np.arange(rows.codes.shape[1]), fixed)[None].repeat(len(rows), axis=0)
+        bad = np.flatnonzero(~obeys & self.may_obey(rows.codes, rows.positions, held))
         known = np.hstack([rows.codes[bad][:, fixed], rows.positions[bad][:, fixed]])
         _, which = np.unique(known, axis=0, return_inverse=True)
         for index in range(int(which.max(initial=-1)) + 1):
@@ -261,13 +262,24 @@ class Repair:
     def _by_name(self, array: np.ndarray) -> dict[str, np.ndarray]:
         return {name: array[:, axis] for name, axis in self._axes.items()}
 
+    def may_obey(self, codes: np.ndarray, positions: np.ndarray, held: np.ndarray) -> np.ndarray:
+        """Marks the rows whose values in held columns alone, of (row, attribute), break no rule."""
+        free = [~held[:, self._at(rule.names)].all(axis=1) for rule in self._rules]
+        met = self._met(codes, positions)
+        return np.all([np.ones(len(codes), dtype=bool), *map(np.logical_or, free, met)], axis=0)
+
+    def _met(self, codes: np.ndarray, positions: np.ndarray) -> list[np.ndarray]:
+        """Marks the rows that obey each of the rules; of most the places in cells do not matter."""
+        by_name, places = self._by_name(codes), self._by_name(positions)
+        return [
+            rule.allows(by_name) & (not isinstance(rule, Order) or rule.holds(by_name, places))
+            for rule in self._rules
+        ]
+
     def _obeys(self, rows: _Rows) -> np.ndarray:
         obeys = np.ones(len(rows), dtype=bool)
-        codes, places = self._by_name(rows.codes), self._by_name(rows.positions)
-        for rule in self._rules:
-            obeys &= rule.allows(codes)
-        for order in self._orders:  # of other rules the places in cells do not matter
-            obeys &= order.holds(codes, places)
+        for met in self._met(rows.codes, rows.positions):
+            obeys &= met
         if self._predicates and len(rows):
             decoded = self._decode(rows.codes, rows.positions)
             for predicate in self._predicates:

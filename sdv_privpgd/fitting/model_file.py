@@ -71,6 +71,7 @@ KEPT = {
     "methods.privsyn": "PrivSyn",
     "methods.rap_plus_plus": "RAPPlusPlus",
     "base.half_spaces": "Cut Line",
+    "privacy.counting": "Weights",
     "privacy.ledger": "Charge PrivacyLedger",
     "privacy.queries": (
         "Adjacency CountQuery CutMarginalQuery DependenceQuery GroupedMarginalQuery MarginalQuery "
@@ -237,6 +238,8 @@ class _Writer:
         if kind.__name__ == "Adjacency":
             return {"Adjacency": own.value}
         state = own.__reduce_ex__(4)[2] or {}
+        if isinstance(own, tuple):  # with names, which are all that it has
+            state = dict(zip(own._fields, own, strict=True))  # pyright: ignore
         # What was computed, and in which order, is no fact on the object.
         node = {
             kind.__name__: {
@@ -336,6 +339,8 @@ class _Reader:
         if name == "Adjacency":
             return kind(told)
         state = {attribute: self.value(each) for attribute, each in told.items()}
+        if issubclass(kind, tuple):
+            return kind(**state)
         if is_dataclass(kind) and {each.name for each in fields(kind)} - state.keys():
             raise ValueError(f"its {name} lacks attributes: another version may have written it.")
         made = object.__new__(cast(type, kind))

@@ -20,7 +20,12 @@ from sdv_privpgd.fitting.model_file import read_model, write_model
 from sdv_privpgd.inference.analyses import Concluding
 from sdv_privpgd.inference.crowds import Crowded, crowded
 from sdv_privpgd.report.about import card_facts, card_path, release_id, write_card
-from sdv_privpgd.sampling.conditions import check_conditions, require_some
+from sdv_privpgd.sampling.conditions import (
+    as_conditions,
+    check_conditions,
+    check_rows,
+    require_some,
+)
 from sdv_privpgd.sampling.sampler import MOVING
 
 if TYPE_CHECKING:
@@ -85,8 +90,11 @@ class SampledTable(Concluding, SavedModel):
         """Returns what was declared and what was found of each column, as ``fit_table`` takes it.
 
         Given to another fit, nothing has to be found again. ``write_domain`` keeps it in a file.
+        Keys are not in it: nothing is found of them.
         """
-        return shortly(plain_domain(self.fitted.description.in_words, keeps=True))
+        own = self.fitted.description
+        found = {n: {"sdtype": own.facts[n].sdtype, **each} for n, each in own.in_words.items()}
+        return shortly(plain_domain(found, keeps=True))
 
     def sample(
         self, num_rows: int | None = None, *, where: Mapping[str, Any] | None = None
@@ -108,7 +116,7 @@ class SampledTable(Concluding, SavedModel):
                 raise ValueError("Nothing was measured: say how many rows, with num_rows.")
             num_rows = max(self.num_rows, 0)
         num_rows = check_integer("num_rows", num_rows, least=0)
-        if where:
+        if where := as_conditions(where):
             rows = pd.DataFrame(index=range(num_rows))
             for name, value in where.items():
                 if isinstance(value, list | set | np.ndarray):
@@ -155,6 +163,7 @@ class SampledTable(Concluding, SavedModel):
         Raises:
             ValueError: For columns that are not modelled, and if no row can be completed.
         """
+        check_rows(known_columns)
         schema, sampler = self.fitted.schema, self.fitted.sampler
         names = [*(column.name for column in schema.columns), *self.fitted.keys.patterns]
         unknown = [name for name in known_columns if name not in names]

@@ -15,6 +15,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import time
 from typing import Any
 
 import numpy as np
@@ -251,7 +252,7 @@ def _range(ends: Interval, unit: str, datetime_format: str | None) -> str:
 
 def _written(value: Any, unit: str, datetime_format: str | None) -> str:
     """A value in a sentence, with its unit."""
-    if datetime_format is not None and isinstance(value, pd.Timestamp):
+    if datetime_format is not None and isinstance(value, pd.Timestamp | time):
         return value.strftime(datetime_format)
     if not isinstance(value, int | float):
         return str(value).removesuffix(" 00:00:00")

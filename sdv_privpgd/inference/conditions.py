@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import time
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from sdv_privpgd.columns.bins import Categories, Interval, Ticks
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.decoders import decoder_for
 from sdv_privpgd.columns.encoders import encode, read
-from sdv_privpgd.sampling.conditions import Between, span
+from sdv_privpgd.sampling.conditions import Between, as_conditions, span
 
 _NEARLY = 1e-6
 """Shares of codes this near to 0 or to 1 are that: cells that never occur count a little."""
@@ -45,15 +46,9 @@ def parts_of(
     columns: Mapping[str, Column], conditions: Mapping[str, Any] | None
 ) -> dict[str, Part]:
     """The parts of conditions by column."""
-    if conditions is None:
-        return {}
-    if not isinstance(conditions, Mapping):
-        raise ValueError(
-            "Conditions are a dictionary of columns, as in {'ward': 'B', 'age': Between(30, 40)}, "
-            f"got {shown(conditions)}."
-        )
     return {
-        str(name): part_of(column_named(columns, name), wish) for name, wish in conditions.items()
+        str(name): part_of(column_named(columns, name), wish)
+        for name, wish in as_conditions(conditions).items()
     }
 
 
@@ -344,12 +339,15 @@ def code_values(column: Column) -> CodeValues:
 
 
 def as_users(column: Column, value: Any) -> Any:
-    """A value of ``code_values`` as users know it: a number, a date or a category."""
+    """A value of ``code_values`` as users know it: a number, a date, a time or a category."""
     if isinstance(column.cells, Categories):
         return column.cells.values[int(value)]
     if column.unit is not None:
         # Months and years have no length, so whole ticks alone are moments.
-        return pd.Timestamp(np.array([value], dtype=np.int64).astype(f"M8[{column.unit}]")[0])
+        ticks = np.array([value], dtype=np.int64).astype(f"M8[{column.unit}]")
+        if column.dtype is time:
+            return ticks.astype("M8[s]").tolist()[0].time()
+        return pd.Timestamp(ticks[0])
     return value.item() if isinstance(value, np.generic) else value
 
 

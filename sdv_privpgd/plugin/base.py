@@ -91,7 +91,7 @@ class FittedState(BaseSingleTableSynthesizer):
             metadata=metadata,
             enforce_min_max_values=_python_s(enforce_min_max_values),
             enforce_rounding=_python_s(enforce_rounding),
-            locales=["en_US"] if locales is None else locales,
+            locales=locales or ["en_US"],
         )
         self._account = Account()  # the books of all fits, and what one that failed had paid for
         self._fitted_table: FittedTable | None = None  # of the last fit that succeeded

@@ -20,7 +20,13 @@ from sdv_privpgd.fitting.resume import note_on
 from sdv_privpgd.plugin import generators
 from sdv_privpgd.plugin.arguments import column_names, log_event
 from sdv_privpgd.plugin.fits import FitsOfTables
-from sdv_privpgd.sampling.conditions import ANYTHING, check_conditions, is_wanted, require_some
+from sdv_privpgd.sampling.conditions import (
+    ANYTHING,
+    check_conditions,
+    check_rows,
+    is_wanted,
+    require_some,
+)
 from sdv_privpgd.sampling.sampler import MOVING
 
 # SDV's methods have no types; ours give back the kind of table that was fitted.
@@ -104,9 +110,7 @@ class SampledRows(FitsOfTables):
         """
         self._validate_fit_before_sample()
         _refuse_retries(max_tries_per_batch)
-        if not isinstance(known_columns, pd.DataFrame):
-            kind = type(known_columns).__name__
-            raise ValueError(f"known_columns must be a pandas DataFrame, got {kind}.")
+        check_rows(known_columns)
         known = known_columns.set_axis(column_names(known_columns), axis=1)
         told = known, "Sampling remaining columns"
         return self._completed(*told, batch_size, output_folder_path, ordered=True)

@@ -134,6 +134,8 @@ class PrivateSynthesizer(SampledRows, Concluding):
         and ``frequencies`` say where the cells of a column begin and how full they are.
         """
         found = self.fitted_table.discovered_domain()
+        for facts in found.values():
+            del facts["sdtype"]  # the metadata says it
         return {name: found[name] for name in self._described if found.get(name)}
 
     def value_sources(self) -> dict[str, str]:

@@ -56,6 +56,16 @@ class Between:
             ) from error
 
 
+def as_conditions(told: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    """Conditions by column, none for ``None``. Raises ``ValueError`` for what is no dictionary."""
+    if told is not None and not isinstance(told, Mapping):
+        raise ValueError(
+            "Conditions are a dictionary of columns, as in {'ward': 'B', 'age': Between(30, 40)}, "
+            f"got {shown(told)}."
+        )
+    return {} if told is None else told
+
+
 Span = tuple[Any, Any]
 """The first and the last value of a range, as a column's cells hold values."""
 
@@ -209,6 +219,16 @@ def is_wanted(conditions: pd.Series) -> np.ndarray:
     if conditions.dtype != object:
         return np.ones(len(conditions), dtype=bool)
     return np.array([cell is not ANYTHING for cell in conditions], dtype=bool)
+
+
+def check_rows(known_columns: Any) -> None:
+    """Raises ``ValueError`` for rows to be completed that are no table, or name a column twice."""
+    if not isinstance(known_columns, pd.DataFrame):
+        kind = type(known_columns).__name__
+        raise ValueError(f"known_columns must be a pandas DataFrame, got {kind}.")
+    if not known_columns.columns.is_unique:
+        twice = known_columns.columns[known_columns.columns.duplicated()].unique().tolist()
+        raise ValueError(f"known_columns must name each column once, got {twice!r} twice.")
 
 
 def check_conditions(conditions: pd.DataFrame, schema: Schema) -> None:

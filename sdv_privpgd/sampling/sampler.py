@@ -23,7 +23,7 @@ from sdv_privpgd.columns.positions import coupled
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.constraints.repair import Predicate, Repair
 from sdv_privpgd.constraints.rules import Rule
-from sdv_privpgd.sampling.conditions import ConditionalRows, Wanted, put
+from sdv_privpgd.sampling.conditions import ConditionalRows, Wanted, is_range, put
 from sdv_privpgd.synthesize.engine import Model, Wrapped
 
 MOVING = threading.RLock()
@@ -297,55 +297,93 @@ class Sampler:
         """
         wanted = self._wanted(conditions)
         possible = np.all([np.ones(len(conditions), bool), *(w.possible for w in wanted)], axis=0)
-        if not possible.all():
-            wanted = self._wanted(conditions.loc[possible])
+        conditions = conditions.loc[possible]
         with MOVING:
-            codes, positions = self._rows.take(int(np.count_nonzero(possible)))
+            codes, positions = self._rows.take(len(conditions))
             place = (self._rows.seed, self._rows.taken)
-        codes = self._drawn(codes, wanted, np.random.default_rng(place))
-        decoded = self.decoded(codes, positions)
-        axes = self._rows.model.domain.axes(each.name for each in wanted)
-        for axis, each in zip(axes, wanted, strict=True):
-            decoded[each.name] = each.write(
-                decoded[each.name],
-                codes[:, axis],
-                positions[:, axis],
-                holds_missing=each.name in self.decoded.with_missing,
-            )
-        if self._repair is not None:
-            generator = np.random.default_rng((*place, 1))
-            decoded, obeys = self._obeying(decoded, codes, positions, wanted, generator)
-            possible[possible] = obeys
+        pool = ConditionalRows(
+            self._rows.model,
+            self._rows.seed,
+            {each.name: each.num_values if each.is_ordered else 0 for each in self.attributes},
+        )
+        rows = self._asked(conditions, codes, positions, pool, np.random.default_rng(place))
+        if self._repair is None:
+            return rows.decoded, possible
+        generator = np.random.default_rng((*place, 1))
+        self._draw_again(rows, conditions, pool, generator)
+        decoded, possible[possible] = self._obeying(rows, generator)
         return decoded, possible
 
-    def _obeying(
+    def _asked(
         self,
-        decoded: Mapping[str, pd.Series],
+        conditions: pd.DataFrame,
         codes: np.ndarray,
         positions: np.ndarray,
-        wanted: Sequence[Wanted],
+        pool: ConditionalRows,
         generator: np.random.Generator,
+    ) -> "_Asked":
+        """Rows that meet conditions, constraints aside."""
+        wanted = self._wanted(conditions)
+        codes = self._drawn(codes, wanted, pool, generator)
+        decoded, names = self.decoded(codes, positions), list(self.decoded.decoders)
+        held = np.zeros(codes.shape, dtype=bool)
+        for each in wanted:
+            name, axis = each.name, names.index(each.name)
+            own = each.write(
+                decoded[name],
+                codes[:, axis],
+                positions[:, axis],
+                holds_missing=name in self.decoded.with_missing,
+            )
+            decoded[name], rows = own, np.flatnonzero(each.wishes)
+            held[rows, axis] = True
+            column = self.decoded.decoders[name].column
+            codes[rows, axis], positions[rows, axis] = encode(column, own.iloc[rows])
+        return _Asked(codes, positions, held, decoded)
+
+    def _draw_again(
+        self,
+        rows: "_Asked",
+        conditions: pd.DataFrame,
+        pool: ConditionalRows,
+        generator: np.random.Generator,
+    ) -> None:
+        """Draws anew, in place, where values of ranges contradict a rule and others may not."""
+        # Of ranges that overlap in a hundredth two in three rows are found, and it takes a second.
+        tries = 100
+        assert self._repair is not None
+        ranged = [np.zeros(len(conditions), dtype=bool)]
+        is_open = np.any(ranged + [is_range(own) for _, own in conditions.items()], axis=0)
+        for _ in range(tries):
+            may = self._repair.may_obey(rows.codes, rows.positions, rows.held)
+            wrong = np.flatnonzero(is_open & ~may)
+            if not wrong.size:
+                return
+            places = generator.random(rows.positions[wrong].shape)
+            codes = rows.codes[wrong]
+            own = self._asked(conditions.iloc[wrong], codes, places, pool, generator)
+            rows.codes[wrong], rows.positions[wrong] = own.codes, own.positions
+            for name, values in own.decoded.items():
+                rows.decoded[name] = put(rows.decoded[name], wrong, values)
+
+    def _obeying(
+        self, asked: "_Asked", generator: np.random.Generator
     ) -> tuple[dict[str, pd.Series], np.ndarray]:
         """The rows that obey, repaired in columns without a condition, and which ones do."""
-        names = list(self.decoded.decoders)
-        held = np.zeros((len(codes), len(names)), dtype=bool)
-        for each in wanted:
-            rows, axis = np.flatnonzero(each.wishes), names.index(each.name)
-            held[rows, axis] = True
-            column, values = self.decoded.decoders[each.name].column, decoded[each.name].iloc[rows]
-            codes[rows, axis], positions[rows, axis] = encode(column, values)
+        codes, positions, names = asked.codes, asked.positions, list(self.decoded.decoders)
         obeys = np.ones(len(codes), dtype=bool)
-        patterns, which = np.unique(held, axis=0, return_inverse=True)
+        patterns, which = np.unique(asked.held, axis=0, return_inverse=True)
         for index, pattern in enumerate(patterns):
             rows = np.flatnonzero(which.reshape(-1) == index)
-            kept = [name for name, is_held in zip(names, pattern, strict=True) if is_held]
+            kept = [names[axis] for axis in np.flatnonzero(pattern)]
             codes[rows], positions[rows], obeys[rows] = self.repaired(
                 codes[rows], positions[rows], generator, kept
             )
         found = self.decoded(codes, positions)
-        for each in wanted:
-            rows = np.flatnonzero(each.wishes)
-            found[each.name] = put(found[each.name], rows, decoded[each.name].iloc[rows])
+        for axis, name in enumerate(names):
+            rows = np.flatnonzero(asked.held[:, axis])
+            if rows.size:
+                found[name] = put(found[name], rows, asked.decoded[name].iloc[rows])
         kept = {name: own.loc[obeys].reset_index(drop=True) for name, own in found.items()}
         return kept, obeys
 
@@ -366,7 +404,11 @@ class Sampler:
         ]
 
     def _drawn(
-        self, codes: np.ndarray, wanted: Sequence[Wanted], generator: np.random.Generator
+        self,
+        codes: np.ndarray,
+        wanted: Sequence[Wanted],
+        pool: ConditionalRows,
+        generator: np.random.Generator,
     ) -> np.ndarray:
         """Codes of rows that fit the conditions; the given ones for rows without a condition.
 
@@ -377,21 +419,26 @@ class Sampler:
         same = row_keys(np.column_stack([each.wishes for each in wanted]))
         order = np.argsort(same, kind="stable")
         groups = np.split(order, np.flatnonzero(np.diff(same[order])) + 1)
-        rows = ConditionalRows(
-            self._rows.model,
-            self._rows.seed,
-            {each.name: each.num_values if each.is_ordered else 0 for each in self.attributes},
-        )
         drawn = codes.copy()
         for group in groups:
             wishes = {each.name: int(each.wishes[group[0]]) for each in wanted}
             fits = {each.name: each.fit(wishes[each.name]) for each in wanted if wishes[each.name]}
             if fits:
-                drawn[group] = rows.draw(fits, len(group), generator)
+                drawn[group] = pool.draw(fits, len(group), generator)
         return drawn
 
     def _from_start(self) -> RowStream:
         return replace(self._rows, taken=0)
+
+
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """Rows that were asked for, the cells that must stay, of (row, attribute), and columns."""
+
+    codes: np.ndarray
+    positions: np.ndarray
+    held: np.ndarray
+    decoded: dict[str, pd.Series]
 
 
 @dataclass(frozen=True)

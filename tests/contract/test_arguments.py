@@ -245,12 +245,13 @@ def test_names_and_conditions_that_are_there_or_none_are_taken(fitted):
 def test_locales_reach_what_is_generated():
     metadata = sdv_tables.metadata_of({"a": {"sdtype": "boolean"}, "who": {"sdtype": "name"}})
     made = {}
-    for locales in (["en_US"], ["ja_JP"]):
+    for locales in (["en_US"], ["ja_JP"], []):
         synthesizer = MSTSynthesizer(metadata, 5.0, locales=locales)
         synthesizer.fit(pd.DataFrame({"a": [True, False] * 50, "who": ["x"] * 100}))
-        made[locales[0]] = "".join(synthesizer.sample(20)["who"])
-    assert made["en_US"].isascii()
-    assert not made["ja_JP"].isascii()
+        made[tuple(locales)] = "".join(synthesizer.sample(20)["who"])
+    assert made["en_US",].isascii()
+    assert not made["ja_JP",].isascii()
+    assert made[()].isascii()
 
 
 @pytest.mark.parametrize("wrong", [-1, 2.5, True, "5"])

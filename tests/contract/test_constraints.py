@@ -12,7 +12,7 @@ from sdv.errors import RefitWarning, SynthesizerInputError
 from sdv.sampling import Condition
 from sdv.utils import load_constraints, load_synthesizer
 
-from sdv_privpgd import Datetime, MSTSynthesizer, PrivPGDSynthesizer, fit_table
+from sdv_privpgd import Between, Datetime, MSTSynthesizer, PrivPGDSynthesizer, fit_table
 from sdv_privpgd.constraints import FixedCombinations, Inequality, Range
 from sdv_privpgd.constraints.repair import ConstraintError
 from sdv_privpgd.methods import Independent, ParticleGradientDescent
@@ -127,6 +127,21 @@ class TestSampling:
         with pytest.warns(UserWarning, match="1 of 2 conditions can be met"):
             rows = fitted.sample_remaining_columns(known)
         assert rows[["low", "high"]].to_numpy().tolist() == [[20, 40]]
+
+    def test_ranges_that_overlap_have_all_rows_and_those_that_contradict_have_none(self, fitted):
+        june = Between("01/06/2020", "30/06/2020")
+        asked = [
+            {"low": Between(40, None), "high": Between(None, 75)},
+            {"start": june, "end": june},
+        ]
+        rows = fitted.sample_from_conditions([Condition(each, num_rows=60) for each in asked])
+        assert len(rows) == 120
+        assert {kind: broken(kind, rows) for kind in ALL} == dict.fromkeys(ALL, 0)
+        assert ((rows["low"][:60] >= 40) & ~(rows["high"][:60] > 75)).all()
+        assert rows[["start", "end"]][60:].map(lambda day: day[3:5] == "06").all(axis=None)
+        asked = {"low": Between(50, None), "high": Between(None, 40)}
+        with pytest.raises(ValueError, match="60 rows would contradict the constraints"):
+            fitted.sample_from_conditions([Condition(asked, num_rows=60)])
 
 
 def test_constraints_after_a_fit_take_effect_at_the_next_one():

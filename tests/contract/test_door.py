@@ -1,6 +1,6 @@
 """The door without SDV: what goes in, what comes out, what is refused, and what is never read."""
 
-from datetime import date
+from datetime import date, time
 
 import numpy as np
 import pandas as pd
@@ -16,6 +16,7 @@ from sdv_privpgd import (
     Numerical,
     Ordinal,
     People,
+    TimeOfDay,
     fit_table,
 )
 from sdv_privpgd.constraints import FixedCombinations, Inequality, Range
@@ -77,8 +78,10 @@ def test_ids_that_repeat_begin_again_where_their_pattern_ends():
 
 def test_what_was_found_privately_can_be_declared(fitted):
     found = fitted.discovered_domain()
-    columns = {name: {"sdtype": DECLARED[name].sdtype, **found[name]} for name in found}
-    again = fit_table(visits(), columns, 5.0, discovery_share=0.0, seed=np.int32(3))
+    assert {name: own["sdtype"] for name, own in found.items()} == {
+        name: own.sdtype for name, own in DECLARED.items()
+    }
+    again = fit_table(visits(), found, 5.0, discovery_share=0.0, seed=np.int32(3))
     looked = {charge.what for charge in again.ledger.charges}
     assert not any("fine grids" in what for what in looked)
     assert again.discovered_domain() == fitted.discovered_domain()
@@ -86,6 +89,25 @@ def test_what_was_found_privately_can_be_declared(fitted):
     found = fit_table(visits(20_000), columns, 2.0)
     assert set(found.discovered_domain()["ward"]["range_values"]) == {"A", "B", "C"}
     assert found.sample(500)["age"].between(10, 100).mean() > 0.95
+
+
+def test_times_of_the_day_are_answers_as_rows_have_them():
+    table = pd.DataFrame({"at": [time(7, 30), time(9), time(9), time(18, 45)] * 250})
+    fitted = fit_table(table, {"at": TimeOfDay("00:00", "23:59", num_bins=96)}, 20.0)
+    median = fitted.answer("quantile", of="at", q=0.5)
+    low, high = median.interval()
+    assert time(8) < low <= median.estimate <= high < time(10)
+    assert str(low)[:5] in str(median)
+    assert "2000" not in str(median)
+
+
+def test_conditions_and_rows_that_are_none_are_told(fitted):
+    with pytest.raises(ValueError, match=r"Conditions are a dictionary of columns, .*got \['ward'"):
+        fitted.sample(3, where=["ward"])
+    with pytest.raises(ValueError, match="must be a pandas DataFrame, got dict"):
+        fitted.complete({"ward": ["A"]})
+    with pytest.raises(ValueError, match=r"each column once, got \['ward'\] twice"):
+        fitted.complete(pd.DataFrame([["A", "B"]], columns=["ward", "ward"]))
 
 
 @pytest.mark.parametrize(
