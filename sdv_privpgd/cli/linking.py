@@ -100,7 +100,8 @@ def _prior(arguments: Namespace, told: Asked) -> Prior | None:
             "--prior takes one kept model of such tables here, a .zip file, or a file of each "
             f"table, named as it: {', '.join(told.tree.tables)}."
         )
-    return Prior(_opened(arguments, told, public), name=", ".join(map(str, given)))
+    opened = _opened(arguments, told, public, may_lack=True)
+    return Prior(opened, name=", ".join(map(str, given)))
 
 
 def _table_of(path: Path) -> str:
@@ -177,11 +178,17 @@ def audit(arguments: Namespace) -> Report:
     return audited_tables(told, runs=arguments.runs)
 
 
-def _opened(arguments: Namespace, told: Asked, paths: Mapping[str, Path]) -> dict[str, Source]:
-    """The tables, of which no row is read yet."""
-    found = {name: tables_in([path]) for name, path in paths.items()}
-    how = {name: reading(arguments, own[0]) for name, own in found.items()}
-    return {name: open_table(own, how[name], _facts(told, name)) for name, own in found.items()}
+def _opened(
+    arguments: Namespace, told: Asked, paths: Mapping[str, Path], *, may_lack: bool = False
+) -> dict[str, Source]:
+    """The tables, of which no row is read yet. Columns ``may_lack`` of what is public."""
+    found = {}
+    for name, path in paths.items():
+        own = tables_in([path])
+        how, facts = reading(arguments, own[0]), _facts(told, name)
+        held = open_table(own, how, {}).names if may_lack else facts
+        found[name] = open_table(own, how, {c: each for c, each in facts.items() if c in held})
+    return found
 
 
 def _asked(arguments: Namespace, *refused: str) -> tuple[Asked, dict[str, Path], list[str]]:

@@ -6,8 +6,8 @@ many rows of each table below lead to a row, and what the row has that it leads 
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -83,6 +83,13 @@ class Link:
                 f"Link.start must name the parent's column at which order begins, got "
                 f"{self.start!r} with order={self.order!r}."
             )
+
+    def within(self, columns: Mapping[str, Collection[str]]) -> "Link":
+        """The same link without the columns that tables do not have."""
+        own, above = columns[self.child], columns[self.parent]
+        named = {"order": own, "numbered": own, "start": above, "count": above}
+        gone = [name for name, held in named.items() if getattr(self, name) not in held]
+        return replace(self, **dict.fromkeys([*gone, *["start"] * ("order" in gone)]))
 
     @property
     def number(self) -> str:
@@ -196,6 +203,14 @@ class Tree(FieldsAlone):
         return (
             f"Next to no row of {self.root!r} seems to be used: see whether keys in "
             f"{f'{self.root}.{self.root_key}'!r} are there, and each once."
+        )
+
+    def leaves_out(self, part: str) -> str:
+        """A sentence on a root of whose keys such a part is missing, or of several rows."""
+        return (
+            f"Of the keys in {f'{self.root}.{self.root_key}'!r} {part} are missing, or there more "
+            "than once ('01' and '1.0' are 1): such rows are left out. If that is how it is: "
+            f"allow_lost={ {self.root: [self.root_key]} }."
         )
 
     def key_of(self, table: str) -> str | None:

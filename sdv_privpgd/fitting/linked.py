@@ -25,7 +25,8 @@ import pandas as pd
 
 from sdv_privpgd.base.domain import Clique, Grouping, table_of
 from sdv_privpgd.base.progress import Progress, silent
-from sdv_privpgd.columns.links import Link, following, sibling
+from sdv_privpgd.base.words import share
+from sdv_privpgd.columns.links import Link, Tree, following, sibling
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.columns.vocabulary import MODELLED
 from sdv_privpgd.constraints.kinds import Constraint
@@ -39,7 +40,7 @@ from sdv_privpgd.fitting.families import AT_ONCE, FittedTables, given_tables
 from sdv_privpgd.fitting.fates import said_before
 from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.fitted import FittedTable
-from sdv_privpgd.fitting.mismatch import DomainMismatchError, stopped
+from sdv_privpgd.fitting.mismatch import DomainMismatchError, part_for_first, stopped
 from sdv_privpgd.fitting.model_file import on_unkept
 from sdv_privpgd.fitting.options import PAIRS, Asked, check_by_table, require_sdtypes
 from sdv_privpgd.fitting.prior import Prior, leaning, of_families
@@ -49,7 +50,8 @@ from sdv_privpgd.inference.listed import Question
 from sdv_privpgd.methods.method import Method
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
-from sdv_privpgd.privacy.queries import GroupedMarginalQuery, Measurement
+from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery, Measurement
+from sdv_privpgd.report.measures import MANY, SOME, SURE
 from sdv_privpgd.report.warnings import in_one
 from sdv_privpgd.sampling.families import Siblings, paired
 from sdv_privpgd.sampling.sampler import encoded_rows
@@ -134,7 +136,9 @@ def fit_tables(
 
 
 def _as_public(told: Asked, tables: Mapping[str, Any]) -> FittedTables:
-    """A fit of public tables, as if there were no noise. It may lose what it will."""
+    """A fit of public tables, as if there were no noise. They may lack columns, and lose others."""
+    tables = {name: tables[name] for name in told.tree.tables if name in tables}
+    opened = {n: PrivateTable.opened(own, {}, {}, has_others=True)[0] for n, own in tables.items()}
     # Without ranges of numbers, but for links: what leans on them says how many are beyond.
     kept = {n for e in told.tree.links for n in (e.order, e.start, e.count, e.numbered)}
     ends = "range_min", "range_max", "cut_points"
@@ -143,15 +147,22 @@ def _as_public(told: Asked, tables: Mapping[str, Any]) -> FittedTables:
         kinds, facts = require_sdtypes(own, (*MODELLED, "id"))
         for name in [n for n, kind in kinds.items() if kind["sdtype"] == "numerical"]:
             facts[name] = {k: e for k, e in facts[name].items() if name in kept or k not in ends}
-        columns[table] = {name: {**kinds[name], **facts[name]} for name in own}
-    told = replace(told, epsilon=1e3, columns=columns, questions={})
-    lost = {name: list(told.modelled(name)) for name in told.tree.tables}
+        held = opened[table].dtypes if table in opened else own
+        columns[table] = {name: {**kinds[name], **facts[name]} for name in own if name in held}
+    tree = Tree(tuple(each.within(columns) for each in told.tree.links))
+    rules = {
+        name: own
+        for name, own in told.constraints.items()
+        if len(tree.carried(name, columns)) == len(tree.carried(name, told.columns))
+    }
+    told = replace(told, tree=tree, epsilon=1e3, columns=columns, constraints=rules, questions={})
+    lost = {name: list(told.modelled(name)) for name in tree.tables}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             return RunningTables.of(told, tables, lost).run()
         except ValueError as error:
-            said = str(error).split(" Epsilon ")[0]  # of what is public nothing is spent
+            said = error.args[0]  # without what was spent
             raise ValueError(f"The prior's tables are not as the private ones: {said}") from None
 
 
@@ -160,7 +171,8 @@ class RunningTables:
     """A fit of tables that is about to run, or did: it holds the books, however it ends.
 
     It has the ``private`` tables, whose ``names`` are in the order in which they were given, the
-    pairs of siblings of some of them, the columns of each for which it does not stop, the links
+    pairs of siblings of some of them, all ``keys`` of the root and their noisy ``number``, the
+    columns of each for which it does not stop, the links
     that must lead somewhere, and what is asked of a table that leans on public families.
     """
 
@@ -168,11 +180,13 @@ class RunningTables:
     names: Sequence[str]
     private: Mapping[str, PrivateTable]
     pairs: Mapping[tuple[str, bool], PrivateTable]
+    keys: PrivateTable
     let_pass: Mapping[str, Collection[str]]
     leading: Sequence[Link]
     ledger: PrivacyLedger
     public: Mapping[str, Prior]
     leant: dict[str, Description] = field(default_factory=dict)
+    number: Any = None
 
     @classmethod
     def of(
@@ -185,11 +199,12 @@ class RunningTables:
         """What ``fit_tables`` does, before a row is read: all is checked, and nothing is spent."""
         check_by_table("allow_lost", allow_lost, told.tree)
         let_pass = {name: told.let_pass(name, allow_lost.get(name, ())) for name in told.columns}
-        private, pairs = told.opened(tables)
+        private, pairs, keys = told.opened(tables)
         links = [each for name in told.tree.tables for each in told.tree.below(name)]
         leading = [each for each in links if each.number not in allow_lost.get(each.parent, ())]
         public = {} if prior is None else of_families(prior, told.tree, partial(_as_public, told))
-        found = cls(told, list(tables), private, pairs, let_pass, leading, told.ledger, public)
+        own = private, pairs, keys, let_pass, leading, told.ledger, public
+        found = cls(told, list(tables), *own)
         _ = [found._asked(table) for table in public]  # it raises for what cannot lean on them
         return found
 
@@ -207,6 +222,7 @@ class RunningTables:
         told, fitted, pairs = self.told, {}, {}
         try:
             begun = {table: self._begun(table) for table in told.tree.tables}
+            self._count_keys(begun[told.tree.root])
             self._require_led({table: fit.transcript for table, fit in begun.items()})
             looked: dict[str, Fit] = {}
             for table in told.tree.tables:
@@ -217,7 +233,7 @@ class RunningTables:
                     pairs[table] = self._asked_of_siblings(table, fitted, progress)
         except BaseException as error:
             if isinstance(error, DomainMismatchError):
-                error.ledger = self.ledger
+                error.after(self.ledger).ledger = self.ledger
             note_on(error, gone(self.ledger, told.epsilon))
             raise
         found = self._so_far(fitted, pairs)
@@ -227,6 +243,7 @@ class RunningTables:
             said[:0] = link.on_numbers(made.first(AT_ONCE)[link.number].to_numpy(float))
         root: Any = fitted[told.tree.root].answer("count")
         said[:0] = [told.tree.keeps_nothing] if root.estimate < 3 * root.stddev else []
+        said[:0] = self._on_left_out(root.estimate, SURE * root.stddev, SOME)
         return replace(found, warnings=tuple(said))
 
     def _so_far(
@@ -277,6 +294,25 @@ class RunningTables:
             fit.ask_first(self.private[table], stops_at=stops_at)
         return fit
 
+    def _count_keys(self, root: Fit) -> None:
+        """Asks how many keys the root has, also of rows that are left out: as much as at first."""
+        part = part_for_first(root.books.ledger, (), None)
+        with self._charging(root.books, self.told.tree.root):
+            curator = self.keys.curator(Schema(()), root.books)
+            (self.number,) = curator.measure([CountQuery()], part, what="number of keys")
+
+    def _on_left_out(self, used: float, error: float, least: float) -> list[str]:
+        """A sentence on keys of the root that are not used, if they surely are more than a part.
+
+        The ``error`` is that of those that are used, times as many as are to be sure.
+        """
+        tree, number = self.told.tree, float(self.number.answer[0])
+        out = number - used
+        if out - math.hypot(error, SURE * self.number.stddev) <= least * number:
+            return []
+        is_known = tree.root_key in self.let_pass[tree.root]
+        return [] if is_known else [tree.leaves_out(share(out / number))]
+
     def _require_led(self, first: Mapping[str, Transcript]) -> None:
         """Raises ``DomainMismatchError`` where next to no family seems to have rows of a table.
 
@@ -288,8 +324,10 @@ class RunningTables:
                 answers = own.answered[-1].found
                 error = answers[0].stddev * math.sqrt(answers[0].answer.size / len(answers))
                 found[table] = float(np.mean([each.answer.sum() for each in answers])), error
+        families, apart = found[self.told.tree.root]
+        if out := self._on_left_out(families, 5 * apart, MANY):
+            raise stopped("the first questions", out, self.ledger)
         for link in self.leading:
-            families, _ = found[self.told.tree.root]
             number, error = found.get(link.child, (families, 0.0))
             if number < 3 * error and number + 5 * error < families / 10:
                 raise stopped("the first questions", [link.leads_nowhere], self.ledger)
@@ -432,6 +470,9 @@ class RunningTables:
         before = len(books.ledger.charges)
         try:
             yield
+        except DomainMismatchError as error:
+            error.args = (f"{table}: {error.args[0]}",)
+            raise
         finally:
             spent = books.ledger.charges[before:]
             own = (replace(each, what=f"{table}: {each.what}") for each in spent)

@@ -59,6 +59,16 @@ class DomainMismatchError(PublicDomainError):
 
     ledger: PrivacyLedger | None = None
     goes_on: Callable[[Any], Callable[[], Any]] | None = None
+    _spent: str = ""
+
+    def __str__(self) -> str:
+        return super().__str__() + self._spent
+
+    def after(self, ledger: PrivacyLedger) -> "DomainMismatchError":
+        """Returns the error, which says what was spent by the ledger."""
+        spent = f"{ledger.spent():.3g} of {ledger.epsilon:g}"
+        self._spent = f" Epsilon {spent} is spent; no more was."
+        return self
 
     def finish(self, table: Any) -> Any:
         """Returns what ``fit_table`` or ``measure`` would have, if that is how the column is.
@@ -322,7 +332,5 @@ def require_categories(
 
 def stopped(after: str, said: Sequence[str], ledger: PrivacyLedger) -> DomainMismatchError:
     """Returns the error of a fit that stops after a question. Public, as the books are."""
-    return DomainMismatchError(
-        f"The fit stopped after {after}. {' '.join(said)} Epsilon {ledger.spent():.3g} of "
-        f"{ledger.epsilon:g} is spent; no more was."
-    )
+    text = f"The fit stopped after {after}. {' '.join(said)}"
+    return DomainMismatchError(text).after(ledger)

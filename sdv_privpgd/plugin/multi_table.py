@@ -24,7 +24,7 @@ from sdv.multi_table.base import SYNTHESIZER_LOGGER, BaseMultiTableSynthesizer
 from sdv_privpgd.audit.families import audited_tables
 from sdv_privpgd.base.progress import shown
 from sdv_privpgd.base.words import grouped
-from sdv_privpgd.columns.links import read_tables
+from sdv_privpgd.columns.links import read_tables, tree_of
 from sdv_privpgd.columns.vocabulary import MODELLED, named_by_text
 from sdv_privpgd.fitting.families import FittedTables
 from sdv_privpgd.fitting.fates import tables_report
@@ -391,6 +391,7 @@ class PrivPGDMultiTableSynthesizer(BaseMultiTableSynthesizer):
                 keep=True,
                 **{name: getattr(self, name) for name in ("starts", "counts", "numbers")},
             )
+            tree_of(links)
         except ValueError as error:
             raise SynthesizerInputError(str(error)) from None
         return Asked.of(

@@ -304,6 +304,29 @@ class FamilySource:
         return found | {name: pd.Series(plan.numbers[name]) for name in names if name not in found}
 
 
+class RootSource:
+    """A row for each key of the root, and for each of its rows without a key: nothing of them.
+
+    It has those of rows that are left out. Take away a row of the root, or all rows of a key, and
+    one of these goes at most.
+    """
+
+    def __init__(self, families: Families) -> None:
+        """Takes the families."""
+        self._families = families
+        self.people = families.tree.root_key, families.most, True
+        self.names, self.dtypes, self.numbered = [], {}, "number"
+
+    def num_rows(self) -> int:
+        plan = self._families.plans[self._families.tree.root]
+        rows = np.bincount(plan.codes, minlength=len(plan.keys))
+        is_missing = np.arange(len(rows)) == plan.keys.get(None, -1)
+        return int(np.where(is_missing, rows, 1).sum())
+
+    def batches(self, names: Sequence[str]) -> Iterator[Batch]:
+        yield Batch(1.0, {name: pd.Series(np.ones(self.num_rows(), np.int64)) for name in names})
+
+
 class SiblingSource:
     """Pairs of children of one parent: what one has, and what another one has, in both orders.
 

@@ -27,6 +27,8 @@ _Person = str | None
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
+_UUID = re.compile(r"\{?([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})\}?", re.IGNORECASE)
+
 _WORDS: dict[str, int | None] = {
     **dict.fromkeys(("", "nan", "none", "null", "nat", "na", "n/a", "#n/a", "<na>")),
     "true": 1,
@@ -164,25 +166,34 @@ def person_of(cell: Any, exact: bool = False) -> _Person:
 
     A number is what it equals, as text, too: 1, 1.0, "01", "+1" and "1e0" are one. Numbers that are
     one as floats are one, for somebody's other rows may have gone through floats; where that cannot
-    be, or makes nobody's rows more, they are ``exact`` and whole ones keep their digits. Text is
-    NFKC, without what is not printed, and spaces around it or repeated. Bytes are UTF-8, truths 1
-    and 0, and midnights days. Capitals and small letters are not one. Missing cells, their usual
-    words and objects of other kinds are nobody.
+    be, or makes nobody's rows more, they are ``exact``: whole ones keep their digits, and bytes
+    that are no text are all others. Text is NFKC, without what is not printed, and spaces around it
+    or repeated. Bytes are UTF-8, truths 1 and 0, and midnights days. Capitals and small letters are
+    one in UUIDs alone, which may stand in braces. Missing cells, their usual words and objects of
+    other kinds are nobody.
     """
     value = canonical(cell)
     if value is None or isinstance(value, int | float | Decimal):
         return None if value is None else _numbered(value, exact)
-    text = value.decode(errors="replace") if isinstance(value, bytes) else str(value)
+    text = _decoded(value, exact) if isinstance(value, bytes) else str(value)
     if not (text.isascii() and text.isalnum()):
         held = "".join(each for each in text if each.isprintable() or each.isspace())
         text = " ".join(unicodedata.normalize("NFKC", held).split())
         text = text.removesuffix(" 00:00:00").removesuffix("T00:00:00")
+        text = uuid[1].lower() if (uuid := _UUID.fullmatch(text)) else text
     if _NUMBER.fullmatch(text):
         has_power = "e" in text.lower()
         if not has_power or math.isfinite(float(text)):  # 12e4567 is one of other such ids
             return _numbered(float(text) if has_power else Decimal(text), exact)
     word = _WORDS.get(text.lower(), text)
     return _numbered(word, exact) if isinstance(word, int) else word
+
+
+def _decoded(value: bytes, exact: bool) -> str:
+    """The text of bytes; or what Python writes for them, if they are exact and no text."""
+    text = value.decode(errors="replace")
+    is_text = "\ufffd" not in text and text.rstrip("\0").isprintable()
+    return text if is_text or not exact else str(value)
 
 
 def _numbered(number: Number, exact: bool) -> str:

@@ -26,11 +26,12 @@ class GUM(Engine):
     ``alpha`` falls from 1 by factors of 0.84. It sees noisy answers only, so all it does is
     post-processing.
 
-    Ours differs in four ways. Values without support get no rows, and tables inside others no turn.
+    Ours differs in five ways. Values without support get no rows, and tables inside others no turn.
     Attributes of a single table take part like others, where the authors append them at the end.
-    Numbers of rows are rounded at random, so that small differences are worked off as well. And
+    Numbers of rows are rounded at random, so that small differences are worked off as well.
     ``alpha`` falls after every third sweep of 50, where theirs falls after every 20: at rates near
-    1 many overlapping tables undo each other.
+    1 many overlapping tables undo each other. And theirs copies all gained rows in every other
+    sweep: with half in each, pairs and triples of eight tables are 6 % nearer.
 
     It takes the tables over codes of any strategy, whatever their degree, and reads no tables over
     groups. Its time grows with rows, tables and sweeps alone. It reaches its tables, but copies
@@ -92,7 +93,7 @@ class GUM(Engine):
             codes = codes[:, rng.permutation(number)]  # so that the first rows are any rows
             errors = [table.error(codes) for table in tables]
             for place in np.argsort(-np.array(errors), kind="stable"):
-                tables[place].update(codes, alpha, 0.5 if sweep % 2 == 0 else 1.0, rng)
+                tables[place].update(codes, alpha, rng)
         return Particles(domain=domain, codes=codes.T)
 
 
@@ -140,10 +141,8 @@ class _Table:
         held = np.bincount(self.cells(codes), minlength=self.target.size)
         return float(np.abs(held - self.target).sum())
 
-    def update(
-        self, codes: np.ndarray, alpha: float, copied: float, rng: np.random.Generator
-    ) -> None:
-        """Overwrites rows of cells that have too many; ``copied`` is the share of copies."""
+    def update(self, codes: np.ndarray, alpha: float, rng: np.random.Generator) -> None:
+        """Overwrites rows of cells that have too many."""
         cells = self.cells(codes)
         held = np.bincount(cells, minlength=self.target.size)
         gains, losses = changes(held, self.target, alpha)
@@ -152,7 +151,7 @@ class _Table:
             return
         gained = rounded_at_random(gains, number, rng)
         lost = rounded_at_random(losses, number, rng)
-        copies = rng.binomial(gained, copied) * (held > 0)
+        copies = rng.binomial(gained, 0.5) * (held > 0)
         # A stable sort of 16 bits takes linear time.
         small = np.uint16 if self.target.size <= 2**16 else np.int64
         order = np.argsort(cells.astype(small), kind="stable")

@@ -381,6 +381,8 @@ def test_what_stops_a_fit_of_tables_is_said(tables, fitted):
         fit_tables(tables, columns, LINKS, 5.0, 1e-6, method="independent")
     assert 0 < stopped.value.ledger.spent() < 5
     assert "had spent epsilon" in stopped.value.__notes__[-1]
+    assert str(stopped.value).startswith("stays: The fit stopped after its first question.")
+    assert f"{stopped.value.ledger.spent():.3g} of 5 is spent; no more" in str(stopped.value)
     # The first questions about all tables come first: nothing else is spent on those before.
     kinds = {charge.what.partition(": ")[2] for charge in stopped.value.ledger.charges}
     assert kinds == {"cells that are no declared values"}
@@ -400,9 +402,28 @@ def test_keys_that_lead_nowhere_stop_a_fit_after_the_first_questions(tables):
     fitted = fit_tables(others, COLUMNS, LINKS, 9.0, 1e-6, method="independent", allow_lost=told)
     assert len(fitted.sample(500)["stays"]) < 50
     assert fitted.ledger.spent() > 8.9
+
+
+def test_a_root_of_one_key_alone_is_told_of_after_a_fit(tables):
     again = {**tables, "people": tables["people"].assign(id="A")}
     said = fit_tables(again, COLUMNS, LINKS, 1.0, 1e-6, method="independent").warnings
     assert said[0].startswith("Next to no row of 'people' seems to be used: see whether keys in")
+
+
+@pytest.mark.parametrize("keys", [[None] * 2_000 + [*range(1_000)], np.arange(3_000) % 2_000])
+def test_a_root_whose_keys_are_no_keys_stops_a_fit_after_the_first_questions(tables, keys):
+    given = {**tables, "people": tables["people"].assign(id=keys)}, COLUMNS, LINKS, 3.0, 1e-6
+    with pytest.raises(DomainMismatchError, match="Of the keys in") as said:
+        fit_tables(*given, method="independent")
+    assert said.value.ledger.spent() < 0.3
+
+
+def test_it_is_told_after_a_fit_that_few_rows_of_the_root_are_left_out(tables):
+    ids = tables["people"]["id"].where(np.arange(3_000) > 200, None)
+    given = {**tables, "people": tables["people"].assign(id=ids)}, COLUMNS, LINKS, 9.0, 1e-6
+    for lost, is_told in (({}, True), ({"people": ["id"]}, False)):
+        said = fit_tables(*given, method="independent", allow_lost=lost).warnings
+        assert said[0].startswith("Of the keys in 'people.id' ") == is_told
 
 
 @pytest.mark.parametrize(
@@ -471,18 +492,25 @@ def test_a_fit_of_families_leans_on_public_ones_and_says_so(tables, fitted):
     with pytest.raises(ValueError, match="public tables by name, or FittedTables"):
         fit_tables(*given, prior=tables["people"])
     with pytest.raises(ValueError, match="The prior's tables are not as the private ones: "):
-        fit_tables(*given, prior={**tables, "people": tables["people"][["id"]]})
+        fit_tables(*given, prior={"people": tables["people"]})
     with pytest.raises(ValueError, match="needs the engine 'particles'"):
         fit_tables(*given, prior=fitted, method="mst")
 
 
 def test_a_prior_of_families_in_other_units_is_told_and_all_questions_have_its_cells(tables):
-    told = Asked.of(COLUMNS, LINKS, 1.0, 1e-6)
+    links = replace(LINKS[0], order="dose"), replace(LINKS[1], count="times"), LINKS[2]
+    people = {**COLUMNS["people"], "times": Numerical(0, 9, decimal_places=0)}
+    told = Asked.of({**COLUMNS, "people": people}, links, 1.0, 1e-6)
     hours = {**tables, "stays": tables["stays"].assign(days=24 * tables["stays"]["days"] + 40)}
-    running = RunningTables.of(told, tables, {}, hours)
+    hours |= {"cars": tables["bills"], "drugs": tables["drugs"][["stay", "strong"]]}
+    given = {**tables, "people": tables["people"].assign(times=1)}
+    running = RunningTables.of(told, given, {}, hours)
     one, again = (running._asked("stays")[1] for _ in range(2))
     assert one.facts == again.facts
-    assert "'days' (" in " ".join(running.told_before)
+    said = " ".join(running.told_before)
+    assert "'days' (" in said
+    assert "people: The prior, or a part of it, lacks 'times': fitted as without it." in said
+    assert "drugs: The prior, or a part of it, lacks 'dose', '" in said
 
 
 def test_a_table_of_keys_alone_costs_nothing_and_has_as_many_rows():

@@ -298,6 +298,8 @@ def test_what_does_not_fit_is_said_in_public_words():
         made.fit(own["jobs"])
     with pytest.raises(SynthesizerInputError, match=r"says nothing of \['jobs'\]"):
         synthesizer(max_children={"people": 2})
+    with pytest.raises(SynthesizerInputError, match="at least one of them"):
+        PrivPGDMultiTableSynthesizer(metadata([]), 1.0, 1e-6, max_children=1)
     with pytest.raises(SynthesizerInputError, match="starts names"):
         synthesizer(starts={"homes": "town"})
     with pytest.raises(SynthesizerInputError, match="no tables"):

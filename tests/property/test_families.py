@@ -17,7 +17,7 @@ from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery, GroupedMarginalQuery, MarginalQuery
-from sdv_privpgd.sources.families import Families, FamilySource, SiblingSource
+from sdv_privpgd.sources.families import Families, FamilySource, RootSource, SiblingSource
 from sdv_privpgd.sources.frames import FrameSource
 from sdv_privpgd.sources.people import person_of
 
@@ -78,6 +78,7 @@ def families(persons, visits, drugs, *, in_order=False):
 def opened(rows, *, in_order):
     """Each table of families, and the pairs of siblings, with what their columns are."""
     found = families(*rows, in_order=in_order)
+    yield PrivateTable(RootSource(found)), Schema(())
     for name, facts in SCHEMAS.items():
         since = {SINCE: VALUES} if in_order and name == "visit" else {}
         yield PrivateTable(FamilySource(found, name)), Schema.from_sdv(facts | since)
@@ -97,7 +98,7 @@ def counted(rows, *, in_order):
                   zip(names, schema.domain().sizes, strict=True)}  # fmt: skip
         queries = [CountQuery(), *map(MarginalQuery, schema.domain().cliques(1))]
         queries += map(MarginalQuery, schema.domain().cliques(2))
-        queries.append(GroupedMarginalQuery(names[:2], Grouping.of(groups)))
+        queries += [GroupedMarginalQuery(names[:2], Grouping.of(groups))] * bool(names)
         yield from (query.answer(records).astype(float) / ledger().units for query in queries)
 
 

@@ -86,23 +86,22 @@ def test_rows_are_taken_once_and_from_their_cell():
     np.testing.assert_array_equal(np.bincount(cells[rows], minlength=5), wanted)
 
 
-@pytest.mark.parametrize("copied", [0.0, 0.5, 1.0])
-def test_an_update_brings_its_table_nearer_and_touches_lost_rows_alone(copied):
+def test_an_update_brings_its_table_nearer_and_touches_lost_rows_alone():
     rng = np.random.default_rng(3)
     one_way = {name: np.ones(size) for name, size in zip("abc", DOMAIN.sizes, strict=True)}
     codes = independent_codes(DOMAIN, one_way, 1_200, rng)
     target = np.array([[300.0, 0.0, 350.0], [50.0, 400.0, 100.0]])
     table = _Table(DOMAIN.axes(("a", "b")), target.shape, target.ravel())
     before = codes.copy()
-    table.update(codes, 0.4, copied, rng)
+    table.update(codes, 0.4, rng)
     assert codes.shape == before.shape
     assert table.error(codes) < table.error(before)
     changed = (codes != before).any(axis=0)
     held = np.bincount(table.cells(before), minlength=6)
     assert set(table.cells(before)[changed]) <= set(np.flatnonzero(held > target.ravel()))
     assert set(table.cells(codes)[changed]) <= set(np.flatnonzero(held < target.ravel()))
-    if copied == 0.0:  # the attribute that the table has not stays
-        np.testing.assert_array_equal(codes[2], before[2])
+    # Half are copies, in which the attribute without a table is another one in three of four.
+    assert abs((codes != before)[2, changed].mean() - 3 / 8) < 0.15
 
 
 def test_tables_are_reached_and_cells_that_no_row_can_be_in_stay_almost_empty():
