@@ -3,6 +3,7 @@
 from html.parser import HTMLParser
 
 import numpy as np
+from answers import open_curator
 from columns_of_words import ranged
 
 from sdv_privpgd.columns.facts import NumberFacts
@@ -10,9 +11,7 @@ from sdv_privpgd.columns.parsing import read_table
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.methods.mst import MST
 from sdv_privpgd.methods.pipeline import Release
-from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery
 from sdv_privpgd.report.about import About
 from sdv_privpgd.report.release import release_report
@@ -60,7 +59,7 @@ def fitted(schema, cliques=None, adjacency=Adjacency.REPLACE_ONE, num_rows=4_000
     records, particles = (
         rng.integers(0, domain.sizes, (rows, len(domain))) for rows in (num_rows, 500)
     )
-    curator = Curator(Dataset(domain, records), Books(PrivacyLedger.open(1.0, 1e-5, adjacency)))
+    curator = open_curator(Dataset(domain, records), adjacency=adjacency, seed=None)
     count = curator.measure([CountQuery()], curator.ledger.remaining / 100, what="number of rows")
     queries = [MarginalQuery(clique) for clique in cliques or domain.cliques(2)]
     tables = curator.measure(queries, curator.ledger.remaining, what="tables")

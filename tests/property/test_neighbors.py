@@ -1,10 +1,8 @@
 """For every pair of neighbors the answers differ by at most the stated sensitivity."""
 
-from fractions import Fraction
-
 import numpy as np
 import pytest
-from answers import squared_change, values_of
+from answers import open_curator, squared_change, values_of
 from hypothesis import given
 from hypothesis import strategies as st
 from made_up import in_columns
@@ -20,9 +18,7 @@ from sdv_privpgd.columns.readings import Rarer, Reading
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.discovery.outside import fenced_whole
 from sdv_privpgd.estimate.features import EmbeddingQuery, SigmoidSumQuery
-from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import (
     Adjacency,
     CountQuery,
@@ -286,10 +282,10 @@ values = st.sampled_from([None, "a", "b", "", 1, 1.5, True, b"a"])
 
 def charged(adjacency):
     """The squared sensitivity that a curator charges for the values of one column."""
-    ledger = PrivacyLedger.open(1.0, 1e-5, adjacency, reserved=Fraction(1e-6))
     empty = Dataset(Domain(("a",), (2,)), np.zeros((0, 1)))
-    curator = Curator(empty, Books(ledger), values=values_of({"x": []}))
-    curator.discover(ledger.budget, ledger.reserved, what="x")
+    values = values_of({"x": []})
+    curator = open_curator(empty, adjacency=adjacency, reserved=1e-6, values=values)
+    curator.discover(curator.ledger.budget, curator.ledger.reserved, what="x")
     return dict(curator.ledger.charges[0].sensitivity_squared)[adjacency]
 
 

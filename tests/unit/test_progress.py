@@ -4,15 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+from answers import open_curator
 
-from sdv_privpgd import PrivacyLedger
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.base.progress import Shares, one_step
 from sdv_privpgd.methods import ParticleGradientDescent, pipeline
 from sdv_privpgd.methods.fixed import AllKWay
-from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.ledger import Books
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.sources import frames
 from sdv_privpgd.sources.frames import FrameSource
@@ -29,10 +27,8 @@ def stages_of_a_fit(codes: np.ndarray, seed: int) -> list[tuple[str, int]]:
         seen.append((stage, len(items)))
         return items
 
-    ledger = PrivacyLedger.open(1.0, 1e-5, Adjacency.ADD_REMOVE)
-    words = np.random.default_rng(seed).bytes
     engine = ParticleGradientDescent(num_particles=50, epochs=2)
-    curator = Curator(Dataset(DOMAIN, codes), Books(ledger, words=words))
+    curator = open_curator(Dataset(DOMAIN, codes), adjacency=Adjacency.ADD_REMOVE, seed=seed)
     pipeline.run(curator, replace(AllKWay(), engine=engine), progress=record)
     return seen
 

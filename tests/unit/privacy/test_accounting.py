@@ -7,6 +7,7 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
+from answers import open_curator
 from scipy.special import log_ndtr
 
 from sdv_privpgd.base.arguments import check_delta, check_epsilon
@@ -20,9 +21,7 @@ from sdv_privpgd.privacy.accounting import (
     mu_squared_of,
     stddev_for,
 )
-from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency, MarginalQuery
 
 EPSILONS = (0.05, 0.2, 1.0, 2.5, 8.0, 20.0)
@@ -50,19 +49,19 @@ def test_the_noise_multipliers_are_those_of_the_notes(epsilon, multiplier):
 @pytest.mark.parametrize("num_queries", [1, 3, 36, 1225])
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_a_fit_that_uses_its_budget_spends_the_epsilon_that_was_asked_for(epsilon, num_queries):
-    domain = Domain(("a",), (2,))
-    ledger = PrivacyLedger.open(epsilon, 1e-5, Adjacency.REPLACE_ONE)
-    curator = Curator(Dataset(domain, np.zeros((1, 1), dtype=np.int64)), Books(ledger))
-    curator.measure([MarginalQuery(("a",))] * num_queries, ledger.budget, what="tables")
+    table = Dataset(Domain(("a",), (2,)), np.zeros((1, 1), dtype=np.int64))
+    curator = open_curator(table, epsilon=epsilon)
+    budget = curator.ledger.budget
+    curator.measure([MarginalQuery(("a",))] * num_queries, budget, what="tables")
     charge = curator.ledger.charges[-1]
-    assert charge.mu_squared == ledger.budget
+    assert charge.mu_squared == budget
     assert curator.ledger.spent() == pytest.approx(epsilon, rel=1e-9)
     assert curator.ledger.spent() <= epsilon
     # The noise that was added is what the charge claims: never less, and not a millionth more.
     cost = charge.mu_squared_under(Adjacency.REPLACE_ONE)
     assert cost <= charge.mu_squared
     assert float(cost / charge.mu_squared) == pytest.approx(1, abs=1e-12)
-    assert charge.stddev == pytest.approx(math.sqrt(2 * num_queries / ledger.budget), rel=1e-12)
+    assert charge.stddev == pytest.approx(math.sqrt(2 * num_queries / budget), rel=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -333,7 +333,7 @@ def test_answers_that_were_given_are_kept_when_the_next_one_fails(domain, codes,
 def test_earlier_answers_about_the_same_codes_are_known(dataset):
     before = open_curator(dataset)
     known = before.measure([MarginalQuery(("a",))], before.ledger.budget, what="a")
-    curator = Curator(dataset, Books(PrivacyLedger.open(1.0, 1e-5, REPLACE)), known=known)
+    curator = open_curator(dataset, known=known)
     assert list(curator.measurements) == known
     assert curator.ledger.charges == ()
 
