@@ -38,7 +38,7 @@ def too_few(patterns: Mapping[str, str | None], num_rows: int) -> list[str]:
     """Sentences on keys whose patterns write fewer values than a table has rows. Public."""
     return [
         f"The key {name!r} has fewer values in its pattern {pattern!r} than the table has rows, "
-        f"which are {num_rows:,}, each with a key of its own. Declare a longer pattern."
+        f"which are {num_rows:,} or more, each with a key of its own. Declare a longer pattern."
         for name, pattern in patterns.items()
         if pattern is not None and _number(_read(name, pattern)) < num_rows
     ]

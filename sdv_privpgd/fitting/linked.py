@@ -26,6 +26,7 @@ import pandas as pd
 from sdv_privpgd.base.domain import Clique, Grouping, table_of
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.base.words import share
+from sdv_privpgd.columns.keys import too_few
 from sdv_privpgd.columns.links import Link, Tree, following, sibling
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.columns.vocabulary import MODELLED
@@ -139,13 +140,13 @@ def _as_public(told: Asked, tables: Mapping[str, Any]) -> FittedTables:
     """A fit of public tables, as if there were no noise. They may lack columns, and lose others."""
     tables = {name: tables[name] for name in told.tree.tables if name in tables}
     opened = {n: PrivateTable.opened(own, {}, {}, has_others=True)[0] for n, own in tables.items()}
-    # Without ranges of numbers, but for links: what leans on them says how many are beyond.
+    # Without patterns, and ranges but for links: what leans on them says how many are beyond.
     kept = {n for e in told.tree.links for n in (e.order, e.start, e.count, e.numbered)}
-    ends = "range_min", "range_max", "cut_points"
+    ends = "range_min", "range_max", "cut_points", "regex_format"
     columns: dict[str, dict] = {}
     for table, own in told.columns.items():
         kinds, facts = require_sdtypes(own, (*MODELLED, "id"))
-        for name in [n for n, kind in kinds.items() if kind["sdtype"] == "numerical"]:
+        for name in [n for n, kind in kinds.items() if kind["sdtype"] in ("numerical", "id")]:
             facts[name] = {k: e for k, e in facts[name].items() if name in kept or k not in ends}
         held = opened[table].dtypes if table in opened else own
         columns[table] = {name: {**kinds[name], **facts[name]} for name in own if name in held}
@@ -325,8 +326,11 @@ class RunningTables:
                 error = answers[0].stddev * math.sqrt(answers[0].answer.size / len(answers))
                 found[table] = float(np.mean([each.answer.sum() for each in answers])), error
         families, apart = found[self.told.tree.root]
-        if out := self._on_left_out(families, 5 * apart, MANY):
-            raise stopped("the first questions", out, self.ledger)
+        _, root = self._asked(self.told.tree.root)
+        patterns = {name: root.patterns[name] for name in root.keys}
+        wrong = self._on_left_out(families, 5 * apart, MANY)
+        if wrong := wrong + too_few(patterns, math.floor(families - 5 * apart)):
+            raise stopped("the first questions", wrong, self.ledger)
         for link in self.leading:
             number, error = found.get(link.child, (families, 0.0))
             if number < 3 * error and number + 5 * error < families / 10:

@@ -418,6 +418,13 @@ def test_a_root_whose_keys_are_no_keys_stops_a_fit_after_the_first_questions(tab
     assert said.value.ledger.spent() < 0.3
 
 
+def test_a_pattern_of_fewer_keys_than_the_root_has_stops_a_fit_after_the_first_questions(tables):
+    people = {**COLUMNS["people"], "id": Key("P[0-9]{2}")}
+    with pytest.raises(DomainMismatchError, match="fewer values in its pattern 'P") as said:
+        fit_tables(tables, {**COLUMNS, "people": people}, LINKS, 3.0, 1e-6)
+    assert said.value.ledger.spent() < 0.3
+
+
 def test_it_is_told_after_a_fit_that_few_rows_of_the_root_are_left_out(tables):
     ids = tables["people"]["id"].where(np.arange(3_000) > 200, None)
     given = {**tables, "people": tables["people"].assign(id=ids)}, COLUMNS, LINKS, 9.0, 1e-6
