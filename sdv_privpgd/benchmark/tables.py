@@ -9,7 +9,6 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
 
@@ -89,44 +88,125 @@ def _readmission(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.loc[sorted([*late.index, *never.index]), features]
 
 
-def _above_50_000(frame: pd.DataFrame) -> pd.DataFrame:
-    """Whether somebody earns more than 50,000, in the place of the income."""
-    label = "Income > 50,000"
-    return frame.assign(Income=frame["Income"] > 50_000).rename(columns={"Income": label})
+_SCHOOL_YEARS = [
+    "No schooling completed", "Nursery school, preschool", "Kindergarten",
+    *(f"Grade {year}" for year in range(1, 12)), "12th grade - no diploma",
+    "Regular high school diploma", "GED or alternative credential",
+    "Some college, but less than 1 year", "1 or more years of college credit, no degree",
+    "Associate's degree", "Bachelor's degree", "Master's degree",
+    "Professional degree beyond a bachelor's degree", "Doctorate degree",
+]  # fmt: skip
+_MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 
 
-def _without_marks(frame: pd.DataFrame) -> pd.DataFrame:
-    """Question marks are missing."""
-    return frame.replace({"?": None})
+def _workers(
+    label: str, prepare: Callable[[pd.DataFrame], pd.DataFrame], oldest: int = 99
+) -> Declaration:
+    return Declaration(
+        file="acs_workers_us_2018",
+        label=label,
+        prepare=prepare,
+        whole=("Age", "Income", "Vehicle occupancy", "Travel time to work"),
+        orders={"Education": _SCHOOL_YEARS},
+        # The codebook's range is ten times as wide: nearly all would be in its first cell.
+        facts={"Income": {"range_min": 0, "range_max": 400_000}, "Age": {"range_max": oldest}},
+    )
 
 
-_PREPARED: Mapping[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
-    "acs_workers": _above_50_000,
-    "acs_traveltime": _traveltime,
-    "acs_mobility": _mobility,
-    "adult": _without_marks,
-    "diabetes_task": _readmission,
+def _acs_income(file: str) -> Declaration:
+    # Codes are stored as floats and cut like other numbers: so did the paper.
+    facts: dict[str, dict] = {
+        name: {"sdtype": "numerical", "range_min": low, "range_max": high}
+        for name, (low, high) in _ACS_RANGES.items()
+    }
+    facts["PINCP"] = {"sdtype": "boolean"}
+    known = {name: {**each, "range_is_nullable": False} for name, each in facts.items()}
+    return Declaration(file=file, label="PINCP", facts=known)
+
+
+_SCHOOL = [
+    "Preschool", "1st-4th", "5th-6th", "7th-8th", "9th", "10th", "11th", "12th", "HS-grad",
+    "Some-college", "Assoc-voc", "Assoc-acdm", "Bachelors", "Masters", "Prof-school", "Doctorate",
+]  # fmt: skip
+_ACS_RANGES = {  # from the codebook "2018 ACS PUMS data dictionary"
+    "AGEP": (17, 99),  # the task leaves out people under 17
+    "COW": (1, 9),
+    "SCHL": (1, 24),
+    "MAR": (1, 5),
+    "OCCP": (10, 9920),
+    "POBP": (1, 554),
+    "RELP": (0, 17),
+    "WKHP": (1, 99),
+    "SEX": (1, 2),
+    "RAC1P": (1, 9),
 }
 
 
-def _declarations() -> dict[str, Declaration]:
-    """The tables of ``tables.json``, which has what is not code in a ``Declaration``.
-
-    What one does not say is as in the table that it is ``like``. Codes of ACS income are stored as
-    floats and cut like other numbers: so did the paper. Its task leaves out people under 17. The
-    codebook's range of other incomes is ten times as wide: nearly all would be in its first cell.
-    """
-    text = (resources.files("sdv_privpgd.benchmark") / "tables.json").read_text(encoding="utf-8")
-    found, declared = json.loads(text), {}
-    for name, own in found.items():
-        known: dict[str, Any] = {**found.get(own.pop("like", None), {}), **own}
-        if name in _PREPARED:
-            known["prepare"] = _PREPARED[name]
-        declared[name] = Declaration(**known)
-    return declared
-
-
-TABLES = _declarations()
+TABLES: dict[str, Declaration] = {
+    "acs_income": _acs_income("acs_income_*"),
+    **{
+        name: _acs_income(name)
+        for name in (
+            "acs_income_ca_2018_part", "acs_income_co_2018", "acs_income_ga_2018",
+            "acs_income_il_2018", "acs_income_ne_2018", "acs_income_nj_2018", "acs_income_ny_2018",
+        )
+    },
+    "acs_workers": _workers(
+        "Income > 50,000",
+        lambda frame: frame.assign(Income=frame["Income"] > 50_000).rename(
+            columns={"Income": "Income > 50,000"}
+        ),
+    ),
+    "acs_traveltime": _workers("Travel > 20", _traveltime),
+    "acs_mobility": _workers("Same house", _mobility, oldest=34),
+    "adult": Declaration(
+        file="adult",
+        label="income",
+        dropped=("fnlwgt",),
+        orders={"education": _SCHOOL},
+        prepare=lambda frame: frame.replace({"?": None}),
+    ),
+    "bank": Declaration(
+        file="bank_marketing_full",
+        label="y",
+        orders={"month": _MONTHS, "education": ["unknown", "primary", "secondary", "tertiary"]},
+    ),
+    "california_housing": Declaration(file="california_housing", label="median_house_value"),
+    "diabetes": Declaration(
+        file="diabetes_130us", label="readmitted", dropped=("encounter_id", "patient_nbr")
+    ),
+    "diabetes_task": Declaration(
+        file="diabetes_130us", label="readmitted", prepare=_readmission
+    ),
+    "diamonds": Declaration(
+        file="diamonds",
+        label="price",
+        orders={
+            "cut": ["Fair", "Good", "Very Good", "Premium", "Ideal"],
+            "color": list("JIHGFED"),
+            "clarity": ["I1", "SI2", "SI1", "VS2", "VS1", "VVS2", "VVS1", "IF"],
+        },
+    ),
+    "flights": Declaration(
+        file="nyc_flights13",
+        label="arr_delay",
+        dropped=("year", "tailnum", "flight"),
+        whole=(
+            "dep_time", "dep_delay", "arr_time", "arr_delay", "air_time", "distance", "hour",
+            "minute",
+        ),
+        orders={
+            "month": [str(month) for month in range(1, 13)],
+            "day": [str(day) for day in range(1, 32)],
+        },
+    ),
+    "nist": Declaration(
+        file="nist_national2018",
+        label="PINCP_DECILE",
+        whole=("NOC", "NPF", "PINCP", "POVPIP"),
+        facts={"PINCP": {"range_min": -20_000, "range_max": 400_000}},  # as for the workers
+    ),
+}  # fmt: skip
 """The tables by name."""
 
 

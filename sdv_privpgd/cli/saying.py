@@ -4,7 +4,6 @@ import re
 import sys
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
-from importlib import resources
 from pathlib import Path
 from textwrap import wrap
 from typing import Any
@@ -15,6 +14,91 @@ from sdv_privpgd.sources.source import SourceError
 PROGRAM = "sdv-privpgd"
 
 _PACKAGE = Path(__file__).parent.parent
+
+_OPTIONS = (
+    (r"CsvFiles\(dtypes=\{'(.*?)': '(.*?)'\}\)", r"--dtype \1=\2"),
+    (r"CsvFiles\(dtypes=\.\.\.\)", "--dtype"),
+    (r"CsvFiles\(names=\.\.\.\)", "--names A,B,..."),
+    (r"CsvFiles\(header=True\)", "--header"),
+    (r"CsvFiles\(header=False\)", "--no-header"),
+    (r"CsvFiles\(decimal='(.)'\)", r"--decimal \1"),
+    (r"CsvFiles\(skip_rows=(\d+)\)", r"--skip-rows \1"),
+    (r"CsvFiles\(skip_rows=\.\.\.\)", "--skip-rows"),
+    (r"CsvFiles\(skip_footer=\.\.\.\)", "--skip-footer"),
+    (r"CsvFiles\((sep|decimal|encoding|na)=\.\.\.\)", r"--\1"),
+    (r"public_domain=\{column: \{\.\.\.\}\}( \(without SDV in columns\))?", "--domain FILE"),
+    (r"public_metadata=True", "--public-metadata"),
+    (r"allow_lost=\[.*?\]", "--allow-lost with their names"),
+    (r"allow_lost=\{'(.*?)': \['(.*?)'\]\}", r"--allow-lost '\1.\2'"),
+    (r"\ballow_lost(?= names)", "--allow-lost"),
+    (r"public_domain\[('[^']*')\]", r"\1 in --domain"),
+    (r"public_domain", "--domain"),
+    ("prior=", "--prior"),
+    (
+        r"text with a decimal comma, separators of thousands or units is read in a declared "
+        "number_format alone",
+        "a comma before decimals needs --decimal, separators of thousands need --thousands, and "
+        "units a number_format in --domain",
+    ),
+    (
+        r"the sdtype datetime and a datetime_format",
+        "--dtype COLUMN=date:%d.%m.%Y or COLUMN=time:%H:%M",
+    ),
+    (r"give (?:it|them) the sdtype id", "say --dtype COLUMN=id"),
+    (r"give (?:it|them) the sdtype categorical", "say --dtype COLUMN=category"),
+    (r"(range_values, or ranges of numbers|ranges), choose", r"\1 in --domain, choose"),
+    (
+        r"the sdtype numerical and a number_format",
+        "--dtype COLUMN=percent or COLUMN='number:$1234.5'",
+    ),
+    (r"people=People\(column, max_rows=\.\.\.\)", "--person-column and --rows-per-person"),
+    (r"people=People\(rows_are_people=True\)|rows_are_people=True", "--rows-are-people"),
+    (r"people=People\(max_rows=\.\.\.\)", "--rows-per-person"),
+    (r"people\.column=('[^']*')", r"--person-column \1"),
+    (r"people\.column|column=\.\.\.", "--person-column"),
+    (r"(?:people\.)?max_rows|rows_per_person", "--rows-per-person"),
+    (r"sequence_index='([^']*)'", r"--sequence-index '\1'"),
+    (r"\bprevious(?= (names?|and|need)\b)", "--previous"),
+    (r"\bcontext_columns", "--context-column"),
+    (r"weighed=True|people\.weighed", "--weigh-people"),
+    (r"weight_column=('[^']*')", r"--weight-column \1"),
+    (r"max_children(?= says | lets )", "--max-children"),
+    (r"Link\.(order|start)", "--in-order"),
+    (r"(Link\.count|counts)(?= names )", "--count"),
+    (r"(Link\.numbered|numbers)(?= names )", "--numbered"),
+    (r"adjacency='add_remove'", "--adjacency add_remove"),
+    (r"num_bins(?! of ')", "--num-bins"),
+    (
+        r"range_is_nullable=(True|False)",
+        lambda found: f"range_is_nullable: {found[1].lower()} in --domain",
+    ),
+    (r"target(?= names )", "--target"),
+    (r"questions(?= names )", "--question"),
+    (r"takes no questions", "takes no --question"),
+    (r"suppressed_below(=\.\.\.)?", "--suppressed-below"),
+    (r"total=\.\.\.|^total(?= says )", "--total"),
+    (r"takes no target", "takes no --target"),
+    (r"on(?= names ')", "--on"),
+    (r"pairs that matter \(target\)", "pairs that matter (--target)"),
+    (r"answer\(\) gives", "In Python, answer() of the model gives"),
+    (
+        r"fit_table\(table, \.\.\., after=earlier\.ledger\), a second fit of the same synthesizer, "
+        r"or --ledger on the command line",
+        "synthesize with --ledger",
+    ),
+    (r"constraint (Inequality\(.*?\))", r"constraint \1 in --constraints"),
+    (r"columns\[('[^']*')\]", r"\1 in --metadata or --domain"),
+    (r"call reset_sampling", "say --again"),
+    (r"num_rows", "--rows"),
+    (r"(epsilon|delta|adjacency|seed|runs)(?= must )", r"--\1"),
+    (r"(epsilon|delta)=([\d.e+-]*\d)", r"--\1 \2"),
+    (
+        "public_metadata|sequence_index|weight_column|weight_range|discovery_share|rounded_to|"
+        "min_rows_like",
+        lambda found: f"--{found[0].replace('_', '-')}",
+    ),
+)
+"""Arguments of the Python classes, and the options that set them."""
 
 
 class CommandError(Exception):
@@ -31,16 +115,6 @@ def say_each(sentences: Iterable[str], but: Collection[str] = ()) -> None:
     for sentence in sentences:
         if sentence not in but:
             say(in_options(sentence))
-
-
-def _read_options() -> list[tuple[str, str]]:
-    """Reads ``words.txt``: arguments of the Python classes, and the options that set them."""
-    text = (resources.files("sdv_privpgd.cli") / "words.txt").read_text(encoding="utf-8")
-    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
-    return [(argument, option) for argument, _, option in (e.partition(" -> ") for e in lines)]
-
-
-_OPTIONS = _read_options()
 
 
 def in_options(error: Exception | Warning | str) -> str:
