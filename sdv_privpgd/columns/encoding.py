@@ -25,7 +25,7 @@ def encode_table(
     lie attribute by attribute in one array of the smallest type.
     """
     domain = schema.domain()
-    num_records = len(next(iter(columns.values()), ()))
+    num_records = next((len(own) for _, own in columns.items()), 0)
     codes = np.empty((len(domain), num_records), dtype=code_type(domain))
     parts = [slice(start, start + _BLOCK) for start in range(0, num_records, _BLOCK)]
     for own, column in zip(codes, progress(schema.columns, "encode"), strict=False):

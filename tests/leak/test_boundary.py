@@ -375,13 +375,14 @@ class TestOpening:
             PrivateTable.opened(CANARY, people=Weights("w", 1.0, 9.0), **settings)
 
     def test_tables_that_belong_together_are_rows_of_families_and_pairs(self, monkeypatch):
-        own, row, pair = (FrameSource({"a": CANARY["a"]}) for _ in range(3))
+        own, row, pair, key = (FrameSource({"a": CANARY["a"]}) for _ in range(4))
         asked, rest = [], ("tree", "columns", "siblings", 3, "clocks")
-        noted = lambda *said: asked.append(said) or ({"homes": row}, {"people": pair})
+        noted = lambda *said: asked.append(said) or ({"homes": row}, {"people": pair}, key)
         monkeypatch.setattr(boundary, "of_families", noted)
-        rows, pairs = PrivateTable.together({"homes": PrivateTable(own)}, *rest)
+        rows, pairs, keys = PrivateTable.together({"homes": PrivateTable(own)}, *rest)
         assert asked == [({"homes": own}, *rest)]
-        assert (rows["homes"]._source, pairs["people"]._source) == (row, pair)
+        found = rows["homes"], pairs["people"], keys
+        assert [each._source for each in found] == [row, pair, key]
 
 
 class TestBounds:
