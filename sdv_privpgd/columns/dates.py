@@ -208,10 +208,9 @@ def _read_texts(texts: set[str], datetime_format: str | None) -> dict[str, int |
     instant_of: dict[str, int | None] = dict.fromkeys(texts)
     if datetime_format is None:
         # Strings are read one by one: read together, one without a time zone takes the last one's.
-        instant_of.update(
-            {text: _read_text(text, None) for text in listed if _ISO.fullmatch(text.strip())}
-        )
-        return instant_of
+        return instant_of | {
+            text: _read_text(text, None) for text in listed if _ISO.fullmatch(text.strip())
+        }
     read = pd.to_datetime(
         pd.Index(listed, dtype=object), format=datetime_format, errors="coerce", utc=True
     )

@@ -338,7 +338,7 @@ def _tilted(shares: np.ndarray, f: np.ndarray, means: np.ndarray, ridge: np.ndar
     def value(tilt: np.ndarray) -> tuple[float, np.ndarray]:
         scores = logs + centered @ tilt
         slope = softmax(scores) @ centered + ridge @ tilt
-        return float(logsumexp(scores) + tilt @ ridge @ tilt / 2), slope
+        return float(np.asarray(logsumexp(scores)) + tilt @ ridge @ tilt / 2), slope
 
     def square(tilt: np.ndarray) -> np.ndarray:
         own = softmax(logs + centered @ tilt)

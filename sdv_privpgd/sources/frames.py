@@ -7,7 +7,6 @@ import pandas as pd
 
 from sdv_privpgd.base import cached_property
 from sdv_privpgd.columns.recoding import Recoding, recoded
-from sdv_privpgd.columns.scalars import cells, quiet
 from sdv_privpgd.sources.source import BLOCK, Batch, Columns
 
 
@@ -53,13 +52,3 @@ class FrameSource:
             part = slice(start, start + BLOCK)
             rows = {name: self.columns[name].iloc[part] for name in names}
             yield Batch(min(start + BLOCK, number) / number, rows)
-
-
-def joined(pieces: Sequence[pd.Series]) -> pd.Series:
-    """The pieces of a column, one after another; as objects if they differ in their dtypes."""
-    alike = all(each.dtype == pieces[0].dtype for each in pieces)
-    with quiet():
-        return pd.concat(
-            [each if alike else pd.Series(cells(each), dtype=object) for each in pieces],
-            ignore_index=True,
-        )

@@ -13,9 +13,8 @@ import pandas as pd
 
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.encoders import read
-from sdv_privpgd.columns.scalars import quiet
+from sdv_privpgd.columns.scalars import cells, quiet
 from sdv_privpgd.columns.visits import Visits, time_between
-from sdv_privpgd.sources.frames import joined
 from sdv_privpgd.sources.people import BoundedSource, Plan, rank_of, starts_of
 from sdv_privpgd.sources.source import Batch, Source
 
@@ -119,3 +118,13 @@ def taken(series: pd.Series, places: np.ndarray) -> pd.Series:
     if isinstance(taken, pd.arrays.NumpyExtensionArray):
         taken = np.asarray(taken)  # pandas asks cells of its own array whether they are missing
     return pd.Series(taken, dtype=taken.dtype)  # else pandas looks into objects
+
+
+def joined(pieces: Sequence[pd.Series]) -> pd.Series:
+    """The pieces of a column, one after another; as objects if they differ in their dtypes."""
+    alike = all(each.dtype == pieces[0].dtype for each in pieces)
+    with quiet():
+        return pd.concat(
+            [each if alike else pd.Series(cells(each), dtype=object) for each in pieces],
+            ignore_index=True,
+        )

@@ -290,7 +290,8 @@ def private_gsd(codes: np.ndarray, sizes: Sequence[int], call: Call) -> np.ndarr
 _DPMM = "pip install dpmm==0.1.9 with Python 3.11"
 _CHECKOUT = ", and --checkout with github.com/"
 _DPSYNTH = (
-    "pip install mbi==2.0.0 dp-accounting more-itertools absl-py pydantic pandas pyyaml tqdm 'etils[epath]'"
+    "pip install mbi==2.0.0 dp-accounting more-itertools absl-py pydantic pandas pyyaml tqdm "
+    "'etils[epath]'"
     f"{_CHECKOUT}google/dpsynth at cf8075f4"
 )
 _COMES, _MOVES = "add_remove", "replace_one"

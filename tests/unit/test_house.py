@@ -6,10 +6,10 @@ from house import ROOT, circles, floors, lines_of_code, measured
 from second_runs import SECOND_RUN
 
 MOST = {
-    "package lines": 63_457,
-    "package lines of code": 42_588,
-    "package files": 238,
-    "test lines": 53_584,
+    "package lines": 63_119,
+    "package lines of code": 42_452,
+    "package files": 239,
+    "test lines": 53_682,
     "constants": 241,
     "floors": 14,
     "circles": 0,

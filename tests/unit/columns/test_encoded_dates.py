@@ -141,7 +141,7 @@ def test_precisions_are_those_of_cells():
 _LONG_AGO = """
 import pandas as pd
 from sdv_privpgd.columns.scalars import cells
-from sdv_privpgd.sources.frames import joined
+from sdv_privpgd.sources.visits import joined
 own = pd.Series(["1066-10-14T12", "2020-01-01"]).astype("datetime64[s, UTC]")
 own = own.dt.tz_convert("Asia/Tokyo")
 print([each.year for each in cells(own)], joined([own, pd.Series(["x"])]).tolist()[2])
