@@ -59,6 +59,9 @@ SPELLED = {
     "no text": (b"\xff", "\ufffd"),
     "uuid": (UUID(int=10**36), "00c097ce-7bc9-0715-b34b-9f1000000000",
              "{00C097CE-7BC9-0715-B34B-9F1000000000} "),
+    "another uuid": ("00c097cf-7bc9-0715-b34b-9f1000000000",),
+    "padded": (b"padded\0\0", "padded"),
+    "with a byte of 0": (b"padded\0X",),
 }  # fmt: skip
 """Cells that name a person, of some people."""
 
