@@ -62,6 +62,7 @@ SPELLED = {
     "another uuid": ("00c097cf-7bc9-0715-b34b-9f1000000000",),
     "padded": (b"padded\0\0", "padded"),
     "with a byte of 0": (b"padded\0X",),
+    "without one": ("paddedX",),
 }  # fmt: skip
 """Cells that name a person, of some people."""
 
