@@ -9,7 +9,7 @@ MOST = {
     "package lines": 63_119,
     "package lines of code": 42_452,
     "package files": 239,
-    "test lines": 53_686,
+    "test lines": 53_690,
     "constants": 241,
     "floors": 14,
     "circles": 0,
