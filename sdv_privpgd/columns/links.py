@@ -15,6 +15,7 @@ import numpy as np
 from sdv_privpgd.base import cached_property
 from sdv_privpgd.base.arguments import check_flag, check_integer
 from sdv_privpgd.base.domain import FieldsAlone
+from sdv_privpgd.base.words import listed
 from sdv_privpgd.columns.declared import Key
 from sdv_privpgd.columns.facts import NumberFacts
 from sdv_privpgd.columns.visits import since
@@ -205,12 +206,15 @@ class Tree(FieldsAlone):
             f"{f'{self.root}.{self.root_key}'!r} are there, and each once."
         )
 
-    def leaves_out(self, part: str) -> str:
-        """A sentence on a root of whose keys such a part is missing, or of several rows."""
+    def leaves_out(self, table: str, part: str) -> str:
+        """A sentence on a table of whose keys such a part is of several rows, or missing."""
+        key, below = str(self.key_of(table)), [each.child for each in self.below(table)]
+        why, lost = "there more than once", f"rows of {listed([*map(repr, below)])} that lead there"
+        if table == self.root:
+            why, lost = f"missing, or {why}", "such rows"
         return (
-            f"Of the keys in {f'{self.root}.{self.root_key}'!r} {part} are missing, or there more "
-            "than once ('01' and '1.0' are 1): such rows are left out. If that is how it is: "
-            f"allow_lost={ {self.root: [self.root_key]} }."
+            f"Of the keys in {f'{table}.{key}'!r} {part} are {why} ('01' and '1.0' are 1): {lost} "
+            f"are left out. If that is how it is: allow_lost={ {table: [key]} }."
         )
 
     def key_of(self, table: str) -> str | None:

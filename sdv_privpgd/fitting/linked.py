@@ -51,7 +51,7 @@ from sdv_privpgd.inference.listed import Question
 from sdv_privpgd.methods.method import Method
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
-from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery, Measurement
+from sdv_privpgd.privacy.queries import GroupedMarginalQuery, MarginalQuery, Measurement
 from sdv_privpgd.report.measures import MANY, SOME, SURE
 from sdv_privpgd.report.warnings import in_one
 from sdv_privpgd.sampling.families import Siblings, paired
@@ -172,8 +172,8 @@ class RunningTables:
     """A fit of tables that is about to run, or did: it holds the books, however it ends.
 
     It has the ``private`` tables, whose ``names`` are in the order in which they were given, the
-    pairs of siblings of some of them, all ``keys`` of the root and their noisy ``number``, the
-    columns of each for which it does not stop, the links
+    pairs of siblings of some of them, the ``keys`` of those that others lead to, of which the noisy
+    ``numbers`` are once and again there, the columns of each for which it does not stop, the links
     that must lead somewhere, and what is asked of a table that leans on public families.
     """
 
@@ -181,13 +181,13 @@ class RunningTables:
     names: Sequence[str]
     private: Mapping[str, PrivateTable]
     pairs: Mapping[tuple[str, bool], PrivateTable]
-    keys: PrivateTable
+    keys: Mapping[str, PrivateTable]
     let_pass: Mapping[str, Collection[str]]
     leading: Sequence[Link]
     ledger: PrivacyLedger
     public: Mapping[str, Prior]
     leant: dict[str, Description] = field(default_factory=dict)
-    number: Any = None
+    numbers: dict[str, Measurement] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -223,7 +223,8 @@ class RunningTables:
         told, fitted, pairs = self.told, {}, {}
         try:
             begun = {table: self._begun(table) for table in told.tree.tables}
-            self._count_keys(begun[told.tree.root])
+            for table in self.keys:
+                self._count_keys(table, begun[table])
             self._require_led({table: fit.transcript for table, fit in begun.items()})
             looked: dict[str, Fit] = {}
             for table in told.tree.tables:
@@ -244,7 +245,7 @@ class RunningTables:
             said[:0] = link.on_numbers(made.first(AT_ONCE)[link.number].to_numpy(float))
         root: Any = fitted[told.tree.root].answer("count")
         said[:0] = [told.tree.keeps_nothing] if root.estimate < 3 * root.stddev else []
-        said[:0] = self._on_left_out(root.estimate, SURE * root.stddev, SOME)
+        said[:0] = self._on_left_out(root.estimate, root.stddev, SOME, SURE)
         return replace(found, warnings=tuple(said))
 
     def _so_far(
@@ -295,24 +296,34 @@ class RunningTables:
             fit.ask_first(self.private[table], stops_at=stops_at)
         return fit
 
-    def _count_keys(self, root: Fit) -> None:
-        """Asks how many keys the root has, also of rows that are left out: as much as at first."""
-        part = part_for_first(root.books.ledger, (), None)
-        with self._charging(root.books, self.told.tree.root):
-            curator = self.keys.curator(Schema(()), root.books)
-            (self.number,) = curator.measure([CountQuery()], part, what="number of keys")
+    def _count_keys(self, table: str, begun: Fit) -> None:
+        """Asks how many keys a table has, once and again (``KeySource``): as much as at first."""
+        part = part_for_first(begun.books.ledger, (), None)
+        schema = Schema.from_sdv({"again": {"sdtype": "boolean", "range_is_nullable": False}})
+        with self._charging(begun.books, table):
+            curator, asked = (
+                self.keys[table].curator(schema, begun.books),
+                MarginalQuery(("again",)),
+            )
+            (self.numbers[table],) = curator.measure([asked], part, what="number of keys")
 
-    def _on_left_out(self, used: float, error: float, least: float) -> list[str]:
-        """A sentence on keys of the root that are not used, if they surely are more than a part.
+    def _on_left_out(self, used: float, apart: float, least: float, sure: float) -> list[str]:
+        """Sentences on keys that lead nowhere, of tables where surely more than a part do.
 
-        The ``error`` is that of those that are used, times as many as are to be sure.
+        So many of the root's are ``used``, with this standard deviation of the noise. One is
+        ``sure`` from so many of those on.
         """
-        tree, number = self.told.tree, float(self.number.answer[0])
-        out = number - used
-        if out - math.hypot(error, SURE * self.number.stddev) <= least * number:
-            return []
-        is_known = tree.root_key in self.let_pass[tree.root]
-        return [] if is_known else [tree.leaves_out(share(out / number))]
+        found, tree = [], self.told.tree
+        for table, answered in self.numbers.items():
+            number, out = answered.answer.sum(), answered.answer[1]
+            error = answered.stddev
+            if table == tree.root:
+                number, out = answered.answer[0], answered.answer[0] - used
+                error = math.hypot(apart, error)
+            is_known = tree.key_of(table) in self.let_pass[table]
+            if out - sure * error > least * number and not is_known:
+                found.append(tree.leaves_out(table, share(min(float(out / number), 1.0))))
+        return found
 
     def _require_led(self, first: Mapping[str, Transcript]) -> None:
         """Raises ``DomainMismatchError`` where next to no family seems to have rows of a table.
@@ -328,7 +339,7 @@ class RunningTables:
         families, apart = found[self.told.tree.root]
         _, root = self._asked(self.told.tree.root)
         patterns = {name: root.patterns[name] for name in root.keys}
-        wrong = self._on_left_out(families, 5 * apart, MANY)
+        wrong = self._on_left_out(families, apart, MANY, 5)
         if wrong := wrong + too_few(patterns, math.floor(families - 5 * apart)):
             raise stopped("the first questions", wrong, self.ledger)
         for link in self.leading:

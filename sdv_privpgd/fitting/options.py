@@ -523,8 +523,8 @@ class Asked:
         times = min(most / (sum(found.values()) or most), Fraction(1))
         return {table: kept * times for table, kept in found.items()}
 
-    def opened(self, tables: Mapping[str, Any]) -> tuple[dict, dict, PrivateTable]:
-        """The tables with what is added, pairs of siblings, and the root's keys. None is read."""
+    def opened(self, tables: Mapping[str, Any]) -> tuple[dict, dict, dict]:
+        """The tables with what is added, pairs of siblings, and keys. None is read."""
         if set(tables) != set(self.tree.tables):
             raise ValueError(
                 f"The links are of the tables {sorted(self.tree.tables)!r}, got "

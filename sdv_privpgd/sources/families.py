@@ -304,27 +304,46 @@ class FamilySource:
         return found | {name: pd.Series(plan.numbers[name]) for name in names if name not in found}
 
 
-class RootSource:
-    """A row for each key of the root, and for each of its rows without a key: nothing of them.
+class KeySource:
+    """The keys of a table that others lead to, and whether one is there ``again``: no more of them.
 
-    It has those of rows that are left out. Take away a row of the root, or all rows of a key, and
-    one of these goes at most.
+    Of the root it has a row for each key, and for each row without one, also of rows that are left
+    out; none is there again. Take away a row of the root, or all rows of a key, and one of these
+    goes at most.
+
+    Of another table it has the first two rows of each family that stay, as 1 / 2: of one alone a
+    family would not tell that its rows share a key, and more of them would have more noise. Of the
+    rows of a key the first one is not there again, and so is none without a key. Take away a
+    family, and its two rows are gone. Where one of them was the first one of its key, a later one
+    is that: so as many rows go as there were, whichever of both kinds they are of.
     """
 
-    def __init__(self, families: Families) -> None:
-        """Takes the families."""
-        self._families = families
+    def __init__(self, families: Families, table: str) -> None:
+        """Takes the families, and the name of one of their tables that others lead to."""
+        self._families, self._table = families, table
         self.people = families.tree.root_key, families.most, True
-        self.names, self.dtypes, self.numbered = [], {}, "number"
+        self.names, self.dtypes, self.numbered = ["again"], {"again": np.dtype(bool)}, "number"
+        self._number = min(families.tree.most_of(table), 2)
 
     def num_rows(self) -> int:
-        plan = self._families.plans[self._families.tree.root]
-        rows = np.bincount(plan.codes, minlength=len(plan.keys))
-        is_missing = np.arange(len(rows)) == plan.keys.get(None, -1)
-        return int(np.where(is_missing, rows, 1).sum())
+        return len(self._again)
+
+    @cached_property
+    def _again(self) -> np.ndarray:
+        """Whether each key is there again."""
+        plan = self._families.plans[self._table]
+        nobody = plan.keys.get(None, -1)
+        if self._table == self._families.tree.root:
+            rows = np.bincount(plan.codes, minlength=len(plan.keys))
+            number = np.where(np.arange(len(rows)) == nobody, rows, 1).sum()
+            return np.zeros(number, dtype=bool)
+        rows = np.flatnonzero(plan.stays)
+        codes = plan.codes[rows[rank_of(plan.family[rows]) < self._number]]
+        return (rank_of(codes) > 0) & (codes != nobody)
 
     def batches(self, names: Sequence[str]) -> Iterator[Batch]:
-        yield Batch(1.0, {name: pd.Series(np.ones(self.num_rows(), np.int64)) for name in names})
+        found = {"again": self._again, "number": np.full(self.num_rows(), self._number)}
+        yield Batch(1.0, {name: pd.Series(found[name]) for name in names})
 
 
 class SiblingSource:

@@ -418,6 +418,20 @@ def test_a_root_whose_keys_are_no_keys_stops_a_fit_after_the_first_questions(tab
     assert said.value.ledger.spent() < 0.3
 
 
+def test_keys_of_a_table_between_that_are_there_again_stop_a_fit_after_the_first_questions(tables):
+    number = tables["stays"].groupby("person").cumcount()  # each person's stays begin with 0
+    named = dict(zip(tables["stays"]["stay"], number, strict=True))
+    drugs = tables["drugs"].assign(stay=tables["drugs"]["stay"].map(named))
+    given = {**tables, "stays": tables["stays"].assign(stay=number), "drugs": drugs}
+    told = COLUMNS, LINKS, 3.0, 1e-6
+    with pytest.raises(DomainMismatchError, match=r"'stays\.stay' .* rows of 'drugs' that") as said:
+        fit_tables(given, *told, method="independent")
+    assert said.value.ledger.spent() < 0.3
+    lost = {"stays": ["stay", "number of drugs"]}
+    fitted = fit_tables(given, *told, method="independent", allow_lost=lost)
+    assert not any("'stays.stay'" in each for each in fitted.warnings)
+
+
 def test_a_pattern_of_fewer_keys_than_the_root_has_stops_a_fit_after_the_first_questions(tables):
     people = {**COLUMNS["people"], "id": Key("P[0-9]{2}")}
     with pytest.raises(DomainMismatchError, match="fewer values in its pattern 'P") as said:
