@@ -175,12 +175,16 @@ class PrivateTable(_Table):
         siblings: Mapping[tuple[str, bool], int],
         most: int,
         clocks: Mapping[str, Sequence[Column]],
-    ) -> tuple[dict[str, "PrivateTable"], dict[tuple[str, bool], "PrivateTable"], dict]:
+    ) -> tuple[
+        dict[str, "PrivateTable"],
+        dict[tuple[str, bool], "PrivateTable"],
+        dict[tuple[str, str], "PrivateTable"],
+    ]:
         """Opened tables that belong together, and pairs of siblings. No row is read yet.
 
         Rows are those of families, and have what is added of these (``sources/families.py``, which
-        has the proof that a family counts as one row). The last ones have the keys of tables that
-        others lead to, by table, and say of each whether it is there ``again``.
+        has the proof that a family counts as one row). The last ones have keys, by
+        table and column, and say of each whether what leads by it is ``lost``.
 
         Args:
             tables: The tables, opened as if each were alone.

@@ -102,10 +102,10 @@ def of_families(
     siblings: Mapping[tuple[str, bool], int],
     most: int,
     clocks: Mapping[str, Sequence[Column]],
-) -> tuple[dict[str, Source], dict[tuple[str, bool], Source], dict[str, Source]]:
+) -> tuple[dict[str, Source], dict[tuple[str, bool], Source], dict[tuple[str, str], Source]]:
     """Tables that belong together, with what is added of their families, and pairs of siblings.
 
-    The last ones have the keys of tables that others lead to, to be counted.
+    The last ones have keys to be counted: those of ``tree.counted``.
 
     Raises ``SourceError`` if there is no such column of keys.
     """
@@ -124,7 +124,7 @@ def of_families(
         for (name, in_order), each in siblings.items()
     }
     rows = {name: FamilySource(families, name) for name in tree.tables}
-    keys = {name: KeySource(families, name) for name in tree.tables if tree.below(name)}
+    keys = {each: KeySource(families, *each) for each in tree.counted}
     return {**rows}, {**pairs}, {**keys}
 
 

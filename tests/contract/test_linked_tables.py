@@ -406,7 +406,8 @@ def test_keys_that_lead_nowhere_stop_a_fit_after_the_first_questions(tables):
 
 def test_a_root_of_one_key_alone_is_told_of_after_a_fit(tables):
     again = {**tables, "people": tables["people"].assign(id="A")}
-    said = fit_tables(again, COLUMNS, LINKS, 1.0, 1e-6, method="independent").warnings
+    told = {"allow_lost": {"people": ["number of stays", "number of bills"]}}
+    said = fit_tables(again, COLUMNS, LINKS, 1.0, 1e-6, method="independent", **told).warnings
     assert said[0].startswith("Next to no row of 'people' seems to be used: see whether keys in")
 
 
@@ -416,6 +417,16 @@ def test_a_root_whose_keys_are_no_keys_stops_a_fit_after_the_first_questions(tab
     with pytest.raises(DomainMismatchError, match="Of the keys in") as said:
         fit_tables(*given, method="independent")
     assert said.value.ledger.spent() < 0.3
+
+
+def test_many_rows_that_lead_nowhere_stop_a_fit_unless_that_is_how_it_is(tables):
+    given = {**tables, "people": tables["people"][::2]}, COLUMNS, LINKS, 3.0, 1e-6
+    with pytest.raises(DomainMismatchError, match=r"'stays\.person' 5. % are missing, or") as said:
+        fit_tables(*given, method="independent")
+    assert said.value.ledger.spent() < 0.3
+    lost = {"people": ["number of stays", "number of bills"]}
+    fitted = fit_tables(*given, method="independent", allow_lost=lost)
+    assert not any("Of the keys" in each for each in fitted.warnings)
 
 
 def test_keys_of_a_table_between_that_are_there_again_stop_a_fit_after_the_first_questions(tables):

@@ -79,8 +79,8 @@ def families(persons, visits, drugs, *, in_order=False):
 def opened(rows, *, in_order):
     """Each table of families, and the pairs of siblings, with what their columns are."""
     found = families(*rows, in_order=in_order)
-    for name in ("person", "visit"):
-        yield PrivateTable(KeySource(found, name)), Schema.from_sdv({"again": TRUTH})
+    for named in found.tree.counted:
+        yield PrivateTable(KeySource(found, *named)), Schema.from_sdv({"lost": TRUTH})
     for name, facts in SCHEMAS.items():
         since = {SINCE: VALUES} if in_order and name == "visit" else {}
         yield PrivateTable(FamilySource(found, name)), Schema.from_sdv(facts | since)
@@ -221,15 +221,18 @@ def test_a_key_that_two_rows_have_leads_nowhere():
     assert found.plans["drug"].stays.tolist() == [False]
 
 
-def test_of_keys_it_is_told_whether_they_are_there_again():
+def test_of_keys_it_is_told_whether_what_leads_by_them_is_lost():
     persons = [("A", 0), ("B", 1), ("B", 2), (None, 0), (None, 1), ("C", 0)]
     visits = [(1, "A", 0), (2, "A", 0), (1, "C", 0), (None, "C", 1), (1, "C", 0), (2, "B", 0)]
-    found = families(persons, visits, [])
-    (batch,) = KeySource(found, "person").batches(["again"])
-    assert batch.columns["again"].tolist() == [False] * 5
-    (batch,) = KeySource(found, "visit").batches(["again", "number"])
-    assert batch.columns["again"].tolist() == [False, False, True, False]  # two of each family
+    found = families(persons, [*visits, (3, "X", 0), (4, "X", 0), (5, None, 0), (6, None, 0)], [])
+    (batch,) = KeySource(found, "person", "id").batches(["lost"])
+    assert batch.columns["lost"].tolist() == [False] * 5
+    (batch,) = KeySource(found, "visit", "id").batches(["lost", "number"])
+    assert batch.columns["lost"].tolist() == [False, False, True, False]  # two of each family
     assert batch.columns["number"].tolist() == [2] * 4
+    (batch,) = KeySource(found, "visit", "person").batches(["lost", "number"])
+    assert batch.columns["lost"].tolist() == [False] * 2 + [True] * 4  # A and C; B, X and nobody's
+    assert batch.columns["number"].tolist() == [1] * 6
 
 
 def test_long_numbers_and_uuids_are_keys():
