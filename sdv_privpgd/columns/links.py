@@ -202,8 +202,9 @@ class Tree(FieldsAlone):
     def keeps_nothing(self) -> str:
         """A sentence on a root of which next to no row is used."""
         return (
-            f"Next to no row of {self.root!r} seems to be used: see whether keys in "
-            f"{f'{self.root}.{self.root_key}'!r} are there, and each once."
+            f"Noise hides whether any row of {self.root!r} is used: there are too few for this "
+            f"epsilon, or keys in {f'{self.root}.{self.root_key}'!r} are missing, or there more "
+            "than once."
         )
 
     @property

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from sdv_privpgd import (
+    Between,
     Boolean,
     Categorical,
     Datetime,
@@ -191,6 +192,44 @@ def test_as_many_rows_lead_to_one_as_it_may_say():
     rows = made.sample(2_000)
     held = rows["people"]["home"].value_counts().reindex(rows["homes"]["home"])
     assert (held.to_numpy() == rows["homes"]["size"]).all()
+
+    for asked in (2, Between(2, 9)):
+        rows = made.sample(200, where={"size": asked})
+        held = rows["people"]["home"].value_counts().reindex(rows["homes"]["home"])
+        assert (held.to_numpy() == rows["homes"]["size"]).all()
+        assert set(held) <= ({2} if asked == 2 else {2, 3})
+
+
+def test_rows_of_the_root_have_what_is_asked_of_them(fitted):
+    for old, number in ((True, 1.5), (False, 0.0)):
+        rows = fitted.sample(500, where={"old": old})
+        assert (rows["people"]["old"] == old).all()
+        assert rows["stays"]["person"].isin(rows["people"]["id"]).all()
+        assert len(rows["stays"]) / 500 == pytest.approx(number, abs=0.2)
+    for name in ("id", "ward"):
+        with pytest.raises(ValueError, match="no modelled columns of 'people': choose from"):
+            fitted.sample(5, where={name: "A"})
+
+
+def test_families_are_compared_with_the_real_ones_and_what_is_said_is_not_private(
+    fitted, tables, tmp_path
+):
+    few = {**tables, "people": tables["people"][:40]}
+    found = fitted.evaluate(few, path=tmp_path / "page.html")
+    for text in (str(found), (tmp_path / "page.html").read_text()):
+        assert "NOT PRIVATE" in text
+        assert "real rows are not used in a fit" in text
+    numbers = found.to_dict()
+    assert not numbers["public"]
+    assert numbers["tables"]["stays"]["columns"].keys() >= {"ward", "people.old", "number of drugs"}
+    with pytest.raises(ValueError, match="real tables are to be"):
+        fitted.evaluate({"people": few["people"]})
+
+
+def test_what_was_found_is_declared_for_another_fit(fitted):
+    found = fitted.discovered_domain()
+    assert found["stays"].keys() == {"days", "ward"}
+    Asked.of(found, LINKS, 1.0, 1e-6).require()
 
 
 def test_rows_are_numbered_and_read_in_the_order_of_their_numbers():
@@ -408,7 +447,7 @@ def test_a_root_of_one_key_alone_is_told_of_after_a_fit(tables):
     again = {**tables, "people": tables["people"].assign(id="A")}
     told = {"allow_lost": {"people": ["number of stays", "number of bills"]}}
     said = fit_tables(again, COLUMNS, LINKS, 1.0, 1e-6, method="independent", **told).warnings
-    assert said[0].startswith("Next to no row of 'people' seems to be used: see whether keys in")
+    assert said[0].startswith("Noise hides whether any row of 'people' is used: there are too few")
 
 
 @pytest.mark.parametrize("keys", [[None] * 2_000 + [*range(1_000)], np.arange(3_000) % 2_000])
