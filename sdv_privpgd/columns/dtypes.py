@@ -176,8 +176,8 @@ def clock_in(column: Column) -> Any:
     """
     zone, unit = zone_in(column), column.unit
     if zone is not None and unit == "h":
-        hours = pd.DatetimeIndex(["2000-01-01", "2000-07-01"], tz="UTC").tz_convert(zone)
-        return zone if hours.minute.any() else None
+        hours = pd.Series(pd.to_datetime(["2000-01-01", "2000-07-01"], utc=True))
+        return zone if hours.dt.tz_convert(zone).dt.minute.any() else None
     return zone if unit in ("D", "M", "Y") else None
 
 

@@ -201,10 +201,12 @@ class Wanted:
 
 def as_cells(column: Column, conditions: pd.Series) -> pd.Series:
     """The values asked for as cells of the table: where it has words for truths, true is one."""
-    if column.sdtype != "boolean" or conditions.dtype not in (object, bool):
+    if column.sdtype != "boolean" or not isinstance(column.cells, Categories):
         return conditions
-    words = column.cells.values
-    return conditions.map(lambda cell: words[cell] if isinstance(cell, bool | np.bool_) else cell)
+    words = dict(zip((False, True), column.cells.values, strict=True))
+    return conditions.map(
+        lambda cell: words[bool(cell)] if isinstance(cell, bool | np.bool_) else cell
+    )
 
 
 def put(series: pd.Series, rows: np.ndarray, values: pd.Series) -> pd.Series:
