@@ -40,7 +40,7 @@ from sdv_privpgd.fitting.options import asked, opened
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.releases.measured import Measured
 from sdv_privpgd.releases.measuring import Measuring, questions
-from sdv_privpgd.report.page import Report
+from sdv_privpgd.report.page import Report, check_path
 
 
 def audit_fit(
@@ -133,6 +133,7 @@ def audited(
     The others are as ``audit_fit`` takes them; ``seed`` is that of the made-up rows, and ``more``
     are checks of a fitted object.
     """
+    check_path(path)
     runs, chance = right_chance(runs, false_alarms)
     settings, description = subject.settings, subject.description
     checks = [*_checks(subject, runs, chance, seed), *more]

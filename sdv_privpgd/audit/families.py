@@ -35,7 +35,7 @@ from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.methods.method import method_of
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import Books
-from sdv_privpgd.report.page import Report
+from sdv_privpgd.report.page import Report, check_path
 
 
 def audit_tables(
@@ -81,6 +81,7 @@ def audited_tables(
     told: Asked, *, runs: int, path: str | Path | None = None, false_alarms: float = 1e-4
 ) -> Report:
     """The audit of what a fit of tables is told."""
+    check_path(path)
     runs, chance = right_chance(runs, false_alarms)
     told.require()
     recording, attack = _recorded(TablesFit(told)), _attacked(_of_few(told), runs)

@@ -2,10 +2,12 @@
 
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import Protocol, TypeVar, runtime_checkable
+from contextlib import contextmanager, suppress
+from inspect import signature
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from sdv_privpgd._lazy import is_there
+from sdv_privpgd.base.arguments import shown as as_text
 
 Item = TypeVar("Item")
 
@@ -25,6 +27,29 @@ def silent(items: Sequence[Item], stage: str) -> Iterable[Item]:
     """Shows nothing, and returns the items."""
     del stage
     return items
+
+
+def heard(progress: Any) -> Progress:
+    """A ``Progress`` of any function that takes items and a stage, whatever it returns.
+
+    Raises ``ValueError`` for anything else.
+    """
+    try:
+        is_heard = callable(progress)
+        with suppress(ValueError):  # of some functions nobody can say what they take
+            signature(progress).bind((), "")
+    except TypeError:
+        is_heard = False
+    if not is_heard:
+        raise ValueError(
+            f"progress must be a function of items and a stage, got {as_text(progress)}."
+        )
+
+    def told(items: Sequence[Item], stage: str) -> Iterable[Item]:
+        own = progress(items, stage)
+        return own if isinstance(own, Iterable) else items
+
+    return told
 
 
 @contextmanager

@@ -28,7 +28,7 @@ from sdv_privpgd.columns.column import EXACT_IN_FLOAT
 from sdv_privpgd.fitting.fitted import FittedTable
 from sdv_privpgd.fitting.sampled import SampledTable
 from sdv_privpgd.report.about import KEY, card_path, in_words, is_card, write_card
-from sdv_privpgd.report.page import Report, checked_ending
+from sdv_privpgd.report.page import Report, check_path
 
 
 @dataclass(eq=False)
@@ -238,7 +238,7 @@ def _unwritten(output: Output, error: OSError) -> CommandError:
 def check_report(path: Path | None) -> None:
     """Raises ``CommandError`` for a file whose ending no report has."""
     with own_errors(ValueError):
-        _ = path is None or checked_ending(path)
+        check_path(path)
 
 
 def check_rows(arguments: Namespace) -> None:

@@ -30,7 +30,7 @@ _FAR = [np.datetime64(day, "us") for day in ("0001-01-01", "9999-12-31")]
 
 _DAY = "[0-9]{4}-(0[1-9]|1[0-2])-[0-9]{2}|[0-9]{4}(0[1-9]|1[0-2])[0-9]{2}"
 _TIME = "([01][0-9]|2[0-3])(:?[0-5][0-9](:?[0-5][0-9]([.,][0-9]+)?)?)?"
-_ZONE = " ?(Z|[+-][0-9]{2}(:?[0-9]{2})?)"
+_ZONE = " ?(?P<zone>Z|[+-][0-9]{2}(:?[0-9]{2})?)"
 _ISO = re.compile(f"({_DAY})([T ]{_TIME}({_ZONE})?)?|[0-9]{{4}}(-(0[1-9]|1[0-2]))?")
 
 
@@ -86,20 +86,46 @@ def write_dates(
     return texts[positions]
 
 
-def are_aware(series: pd.Series) -> np.ndarray:
-    """Which of a private column's dates carry a time zone, bool; text counts as having none."""
+def are_whole(moments: np.ndarray, unit: str) -> np.ndarray:
+    """Which moments, in nanoseconds since 1970, are whole units, bool; those of ``BEYOND`` are."""
+    exact = moments.astype("M8[ns]")
+    return (exact == exact.astype(f"M8[{unit}]")) | np.isin(moments, BEYOND)
+
+
+def are_aware(series: pd.Series, datetime_format: str | None) -> np.ndarray:
+    """Which of a private column's dates carry a time zone, as they are or as text, bool."""
     if series.dtype.kind == "M":
         return np.full(len(series), zone_of(series.dtype) is not None)
-    known = (datetime, pd.Timestamp)  # of others no code is called
-    return np.array(
-        [type(cell) in known and cell.tzinfo is not None for cell in cells(series)], bool
-    )
+    return np.array([_is_aware(cell, datetime_format) for cell in cells(series)], bool)
+
+
+def _is_aware(cell: Any, datetime_format: str | None) -> bool:
+    if isinstance(text := plain(cell), str):
+        if datetime_format is not None:
+            return has_zone(datetime_format)
+        return (said := _ISO.fullmatch(text.strip())) is not None and said["zone"] is not None
+    # Of others no code is called.
+    return type(cell) in (datetime, pd.Timestamp) and cell.tzinfo is not None
 
 
 def on_the_clock(moments: np.ndarray, zone: Any) -> np.ndarray:
     """Nanoseconds since 1970 in UTC as what a clock in a zone shows, but those of ``BEYOND``."""
     shown = pd.DatetimeIndex(moments.astype("datetime64[ns]")).tz_localize("UTC").tz_convert(zone)
     told = shown.tz_localize(None).to_numpy().astype(np.int64)
+    return np.where(np.isin(moments, BEYOND), moments, told)
+
+
+def in_zone(dates: Any, zone: Any) -> pd.DatetimeIndex:
+    """What a clock in a zone shows as moments of that zone; what it skips is the next hour."""
+    plain = pd.DatetimeIndex(dates).tz_localize(None)
+    twice = np.zeros(len(plain), dtype=bool)  # of the two times it shows, the second one
+    return plain.tz_localize(zone, ambiguous=twice, nonexistent="shift_forward")
+
+
+def off_the_clock(moments: np.ndarray, zone: Any) -> np.ndarray:
+    """What a clock in a zone shows, as ``on_the_clock`` has it, as nanoseconds since 1970."""
+    meant = in_zone(moments.astype("datetime64[ns]"), zone).tz_convert(None)
+    told = np.clip(meant.to_numpy().astype(np.int64), *BEYOND)
     return np.where(np.isin(moments, BEYOND), moments, told)
 
 
@@ -111,12 +137,10 @@ def precisions(series: pd.Series, datetime_format: str | None = None) -> np.ndar
     dtype has a time zone, its clock says whether a date has a time of the day.
     """
     moments, missing = instants(series, datetime_format)
-    inside = np.clip(moments, *BEYOND)
+    moments, rest = np.clip(moments, *BEYOND), len(COARSE)
     if (zone := zone_of(series.dtype)) is not None:
-        moments = on_the_clock(inside, zone)
-    exact, rest = moments.astype("M8[ns]"), len(COARSE)
-    whole = [exact == exact.astype(f"M8[{unit}]") for unit in COARSE]
-    whole[0] |= np.isin(inside, BEYOND)
+        moments = on_the_clock(moments, zone)
+    whole = [are_whole(moments, unit) for unit in COARSE]
     return np.select([missing, *whole], [rest + 1, *range(rest)], rest)
 
 

@@ -14,15 +14,15 @@ import pandas as pd
 from sdv_privpgd.base import cached_property
 from sdv_privpgd.columns.bins import BELOW_ONE, Categories, Ticks
 from sdv_privpgd.columns.column import EXACT_IN_FLOAT, Column
-from sdv_privpgd.columns.dates import BEYOND, to_ticks, write_dates
+from sdv_privpgd.columns.dates import BEYOND, are_whole, in_zone, to_ticks, write_dates
 from sdv_privpgd.columns.dtypes import (
     cast,
     categories_in,
+    clock_in,
     holds_missing,
     inner_of,
     is_decimal,
     unit_of,
-    zone_in,
 )
 from sdv_privpgd.columns.encoders import indices_in, moments_of, read
 from sdv_privpgd.columns.number_formats import NumberFormat
@@ -68,7 +68,6 @@ class ColumnDecoder(abc.ABC):
         """The same values as ``decode`` writes them, for values that a user asks for."""
         with quiet():
             values, missing = read(self.column, series.astype(object))
-            values = self._cells.at(*self._cells.locate(values))
         return self._finished(self._write(values, holds_missing or bool(missing.any())), missing)
 
     def holds(self, series: pd.Series) -> np.ndarray:
@@ -130,11 +129,6 @@ class _NumberDecoder(ColumnDecoder):
 class RealDecoder(_NumberDecoder):
     """Writes a numerical column whose numbers have no declared precision."""
 
-    def rewrite(self, series: pd.Series, *, holds_missing: bool = False) -> pd.Series:
-        """The numbers themselves, because a position in a cell would round them."""
-        numbers, missing = read(self.column, series)
-        return self._finished(self._write(numbers, holds_missing), missing)
-
     def _write(self, values: np.ndarray, holds_missing: bool) -> pd.Series:  # noqa: ARG002
         return self._as_text(pd.Series(values))
 
@@ -161,25 +155,20 @@ class DecimalDecoder(_NumberDecoder):
 class DatetimeDecoder(ColumnDecoder):
     """Writes a datetime column of strings or of timestamps."""
 
-    def rewrite(self, series: pd.Series, *, holds_missing: bool = False) -> pd.Series:
-        """The moments themselves, which may lie inside a tick."""
-        moments, missing = moments_of(self.column, series)
-        holds_missing = holds_missing or bool(missing.any())
-        return self._finished(self._in_zone(moments, "ns", holds_missing), missing)
+    def _is_declared(self, series: pd.Series) -> np.ndarray:
+        moments, _ = moments_of(self.column, series)
+        return super()._is_declared(series) & are_whole(moments, str(self.column.unit))
 
     def _write(self, values: np.ndarray, holds_missing: bool) -> pd.Series:
-        return self._in_zone(values, str(self.column.unit), holds_missing)
-
-    def _in_zone(self, ticks: np.ndarray, unit: str, holds_missing: bool) -> pd.Series:
-        written, zone = self._written(ticks, unit, holds_missing), zone_in(self.column)
-        return written if zone is None else in_zone(written, zone)
+        written, zone = self._written(values, holds_missing), clock_in(self.column)
+        return written if zone is None else pd.Series(in_zone(written, zone))
 
     def _wanted_dtype(self) -> Any:
         return None if self.column.dtype is int else super()._wanted_dtype()
 
-    def _written(self, ticks: np.ndarray, unit: str, holds_missing: bool) -> pd.Series:
-        dtype, cells = self._wanted_dtype(), self._cells
-        first, last = to_ticks(np.array(BEYOND), str(self.column.unit))
+    def _written(self, ticks: np.ndarray, holds_missing: bool) -> pd.Series:
+        dtype, cells, unit = self._wanted_dtype(), self._cells, str(self.column.unit)
+        first, last = to_ticks(np.array(BEYOND), unit)
         # Arrow's nanoseconds hold no dates beyond, those of pandas that nobody chose are given up
         # for them, and pandas fails to write them in most zones.
         is_open = isinstance(dtype, pd.DatetimeTZDtype) or unit_of(dtype) != "ns"
@@ -240,13 +229,6 @@ def written_as(form: NumberFormat, number: float) -> str:
         shown = form.parts["before"], form.parts["after"]
         before, after = (f"-{before}", after) if shown == form.around else shown
     return before + digits.translate(marks) + after
-
-
-def in_zone(dates: pd.Series, zone: Any) -> pd.Series:
-    """What a clock in a zone shows as moments of that zone; what it skips is the next hour."""
-    plain = pd.DatetimeIndex(dates).tz_localize(None)
-    twice = np.zeros(len(plain), dtype=bool)  # of the two times it shows, the second one
-    return pd.Series(plain.tz_localize(zone, ambiguous=twice, nonexistent="shift_forward"))
 
 
 def _with_missing(largest: int) -> str:

@@ -165,8 +165,20 @@ def inner_of(dtype: Any) -> Any:
 
 
 def zone_in(column: Column) -> Any:
-    """The time zone in which days begin and end, if the dtype names one: a public fact."""
-    return zone_of(inner_of(column.dtype)) if column.unit in ("D", "M", "Y") else None
+    """The time zone that the dtype of its dates names: a public fact."""
+    return zone_of(inner_of(column.dtype)) if column.unit is not None else None
+
+
+def clock_in(column: Column) -> Any:
+    """The zone in whose clock the units of a column's dates begin and end; ``None`` for UTC.
+
+    Hours begin with those of UTC in most zones.
+    """
+    zone, unit = zone_in(column), column.unit
+    if zone is not None and unit == "h":
+        hours = pd.Series(pd.to_datetime(["2000-01-01", "2000-07-01"], utc=True))
+        return zone if hours.dt.tz_convert(zone).dt.minute.any() else None
+    return zone if unit in ("D", "M", "Y") else None
 
 
 def categories_in(dtype: Any, values: Sequence) -> Any:

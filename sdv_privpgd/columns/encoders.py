@@ -15,8 +15,15 @@ import pandas as pd
 
 from sdv_privpgd.columns.bins import Categories, Ticks
 from sdv_privpgd.columns.column import Column
-from sdv_privpgd.columns.dates import BEYOND, are_aware, instants, on_the_clock, to_ticks
-from sdv_privpgd.columns.dtypes import zone_in
+from sdv_privpgd.columns.dates import (
+    BEYOND,
+    are_aware,
+    instants,
+    off_the_clock,
+    on_the_clock,
+    to_ticks,
+)
+from sdv_privpgd.columns.dtypes import clock_in, zone_in
 from sdv_privpgd.columns.scalars import dense, indices, quiet, real_numbers, truths, whole_numbers
 
 
@@ -61,12 +68,18 @@ def _ticks_of_dates(column: Column, series: pd.Series) -> tuple[np.ndarray, np.n
 
 
 def moments_of(column: Column, series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
-    """Nanoseconds since 1970 on the clock by which days are counted, and which are missing."""
+    """Nanoseconds since 1970 on the clock by which it is counted, and which are missing.
+
+    Where its dtype names a time zone, dates without one are of that zone.
+    """
     moments, missing = instants(series, column.datetime_format)
     moments, zone = np.clip(moments, *BEYOND), zone_in(column)
-    if zone is not None:
-        moments = np.where(are_aware(series), on_the_clock(moments, zone), moments)
-    return moments, missing
+    if zone is None:
+        return moments, missing
+    aware = are_aware(series, column.datetime_format)
+    if clock_in(column) is not None:
+        return np.where(aware, on_the_clock(moments, zone), moments), missing
+    return np.where(aware, moments, off_the_clock(moments, zone)), missing
 
 
 def indices_in(column: Column, series: pd.Series, other: int) -> tuple[np.ndarray, np.ndarray]:

@@ -55,7 +55,8 @@ class Inquiry:
         return self.table.known_rows(self.books.ledger.adjacency)
 
     def about(self, schema: Schema, progress: Progress = silent) -> "Asker":
-        """Who asks about codes."""
+        """Who asks about codes, of dates by the clock of their time zone."""
+        schema = schema.typed(self.table.dtypes)
         return Asker(self, lambda: self.table.curator(schema, self.books, progress=progress))
 
     def at_first(self, readings: Sequence[Any], *more: Any) -> "Asker":

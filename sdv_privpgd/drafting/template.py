@@ -29,7 +29,7 @@ _OF_ANY |= {"datetime_format": None, "range_is_nullable": None}
 
 
 def draft_domain(source: "Metadata | Mapping | pd.Series | pd.DataFrame") -> dict[str, dict]:
-    """A template of a public domain, in the form that ``public_domain`` takes.
+    """A template of a public domain, which ``public_domain`` takes, and ``fit_table``'s columns.
 
     Fill in what is ``None`` from documentation. What stays ``None`` counts as not declared: it is
     found privately, or is SDV's default. No value of the table is looked at.
@@ -51,9 +51,9 @@ def draft_domain(source: "Metadata | Mapping | pd.Series | pd.DataFrame") -> dic
         ValueError: For other sources, a table of data among them.
 
     >>> draft_domain({"age": "float64", "smokes": "bool"})["smokes"]
-    {'range_is_nullable': None}
-    >>> draft_domain({"age": "float64"})["age"]
-    {'range_min': None, 'range_max': None, 'decimal_places': None, 'range_is_nullable': None}
+    {'sdtype': 'boolean', 'range_is_nullable': None}
+    >>> list(draft_domain({"age": "float64"})["age"])
+    ['sdtype', 'range_min', 'range_max', 'decimal_places', 'range_is_nullable']
     >>> "range_values" in draft_domain({"age": None})["age"]
     True
     """
@@ -96,7 +96,8 @@ def _as_dict(metadata: Any) -> Mapping:
 
 def _draft(sdtype: str, known: Mapping) -> dict:
     """The template of a column, with the facts that are already known."""
-    return {**dict.fromkeys(_BLANKS[sdtype]), "range_is_nullable": None, **known}
+    blanks = dict.fromkeys((*_BLANKS[sdtype], "range_is_nullable"))
+    return {"sdtype": sdtype, **blanks, **known}
 
 
 def format_of(known: Mapping) -> dict:

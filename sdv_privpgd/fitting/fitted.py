@@ -9,8 +9,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from sdv_privpgd.base.arguments import shown
-from sdv_privpgd.base.progress import Progress, silent
+from sdv_privpgd.base.progress import Progress, heard, silent
 from sdv_privpgd.constraints.kinds import Constraint
 from sdv_privpgd.fitting import resume
 from sdv_privpgd.fitting.fates import ColumnsLostError, fates, require_kept, said_before
@@ -296,8 +295,7 @@ class RunningFit:
         If it ``stops``, it raises ``ColumnsLostError`` before anything is spent, and
         ``DomainMismatchError``, as ``fit_table`` does.
         """
-        if not callable(progress):
-            raise ValueError(f"progress must be a function of items, got {shown(progress)}.")
+        progress = heard(progress)
         fit, earlier = self.fit, self.refined or self.resumed
         stops_at = set(fit.description.modelled) - set(self.allow_lost) if stops else set()
         if stops and self.private is not None:

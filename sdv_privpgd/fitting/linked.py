@@ -24,7 +24,7 @@ import numpy as np
 import pandas as pd
 
 from sdv_privpgd.base.domain import Clique, Grouping, table_of
-from sdv_privpgd.base.progress import Progress, silent
+from sdv_privpgd.base.progress import Progress, heard, silent
 from sdv_privpgd.base.words import share
 from sdv_privpgd.columns.keys import too_few
 from sdv_privpgd.columns.links import Link, Tree, following, sibling
@@ -225,7 +225,7 @@ class RunningTables:
 
     def run(self, progress: Progress = silent) -> FittedTables:
         """Asks about all tables, and makes the models. Errors say what was spent."""
-        told, fitted, pairs = self.told, {}, {}
+        told, fitted, pairs, progress = self.told, {}, {}, heard(progress)
         try:
             begun = {table: self._begun(table) for table in told.tree.tables}
             for table, key in self.keys:

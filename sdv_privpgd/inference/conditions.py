@@ -14,8 +14,9 @@ from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.columns.bins import Categories, Interval, Ticks
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.decoders import decoder_for
+from sdv_privpgd.columns.dtypes import clock_in, zone_in
 from sdv_privpgd.columns.encoders import encode, read
-from sdv_privpgd.sampling.conditions import Between, as_conditions, span
+from sdv_privpgd.sampling.conditions import Between, as_cells, as_conditions, held, span
 
 _NEARLY = 1e-6
 """Shares of codes this near to 0 or to 1 are that: cells that never occur count a little."""
@@ -143,7 +144,7 @@ def ticks_of(column: Column, wish: Any) -> list:
 
 def _tick_of(column: Column, value: Any) -> Any:
     """A value as the column's cells hold it."""
-    series = pd.Series([value], dtype=object)
+    series = as_cells(column, pd.Series([value], dtype=object))
     if not decoder_for(column).holds(series)[0]:
         cells, hint = column.cells, ""
         if isinstance(cells, Categories) and cells.has_other:
@@ -151,7 +152,10 @@ def _tick_of(column: Column, value: Any) -> Any:
                 " Rows with it, if there are any, are in its group, where groups are declared, or "
                 f"else count as {cells.values[-1]!r}: ask for that."
             )
-        raise ValueError(f"{shown(value)} is not in the domain of column {column.name!r}.{hint}")
+        raise ValueError(
+            f"{shown(value)} is not in the domain of column {column.name!r}, which holds "
+            f"{held(column)}.{hint}"
+        )
     if isinstance(column.cells, Interval):
         raise ValueError(
             f"Column {column.name!r} has real numbers, of which tables know ranges only: ask for "
@@ -350,7 +354,9 @@ def as_users(column: Column, value: Any) -> Any:
         ticks = np.array([value], dtype=np.int64).astype(f"M8[{column.unit}]")
         if column.dtype is time:
             return ticks.astype("M8[s]").tolist()[0].time()
-        return pd.Timestamp(ticks[0])
+        zone = zone_in(column) if clock_in(column) is None else None
+        moment = pd.Timestamp(ticks[0])
+        return moment if zone is None else moment.tz_localize("UTC").tz_convert(zone)
     return value.item() if isinstance(value, np.generic) else value
 
 

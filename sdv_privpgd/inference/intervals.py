@@ -14,6 +14,7 @@ first moved to its end. So an interval is never empty, nor short because the noi
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
@@ -46,7 +47,7 @@ def deviations(kind: str, level: float) -> float:
     """
     if kind not in KINDS:
         raise ValueError(f"An interval is of the 'table' or of the 'population', got {kind!r}.")
-    if not 0 < level < 1:
+    if not isinstance(level, Real) or not 0 < level < 1:
         raise ValueError(f"level must be above 0 and below 1, such as 0.95, got {level!r}.")
     return float(ndtri((1 + level) / 2))
 

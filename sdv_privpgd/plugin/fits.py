@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from sdv.errors import (
     InvalidDataError,
@@ -59,13 +60,9 @@ class FitsOfTables(FittedState):
 
     def _open(self, data, description: Description) -> PrivateTable:
         """The described columns of a table, in the metadata's order. Private."""
-        if isinstance(data, dict) and set(data) != {self._table_name}:
-            raise InvalidDataError(
-                [f"Expected one table named {self._table_name!r}, got {sorted(data, key=str)}."]
-            )
         try:
             opened, errors = PrivateTable.opened(
-                data[self._table_name] if isinstance(data, dict) else data,
+                self._table_in(data),
                 description.words,
                 description.facts,
                 people=self._settings().people.limit,
@@ -80,6 +77,16 @@ class FitsOfTables(FittedState):
         if errors:
             raise InvalidDataError(errors)
         return opened
+
+    def _table_in(self, data) -> Any:
+        """The table itself, of SDV's dict of one as well."""
+        if not isinstance(data, dict):
+            return data
+        if set(data) != {self._table_name}:
+            raise InvalidDataError(
+                [f"Expected one table named {self._table_name!r}, got {sorted(data, key=str)}."]
+            )
+        return data[self._table_name]
 
     def fit(
         self, data, *, weights=None, prior: Any = None, allow_lost: Collection[str] = ()
@@ -123,11 +130,7 @@ class FitsOfTables(FittedState):
         running = running_fit(settings, description, table, allow_lost=allowed)
         if not self.discovery_share:
             _ = running.fit.description.schema
-        before, at_first = running.told_before, settings.absurd()
-        said = [each for each in before if each not in at_first]
-        if said := [*on_undeclared(settings, running.fit.description), *said]:
-            warnings.warn(" ".join(said), stacklevel=2)
-        self._run(running, self._names_of(data), stops=True, told=before)
+        self._run(running, self._names_of(data), stops=True)
 
     def check(self, data, *, prior: Any = None) -> Report:
         """Returns what ``fit`` would make of each column of a table. Public.
@@ -259,8 +262,9 @@ class FitsOfTables(FittedState):
     def fit_processed_data(self, processed_data) -> None:
         """Fits to what ``preprocess`` gave. Spends ``epsilon`` at ``delta``, anew at each call.
 
-        Raises ``SynthesizerInputError`` for ``people`` with a column or weights: codes say nothing
-        of them.
+        Raises:
+            SynthesizerInputError: For ``people`` with a column or weights, which no code tells.
+            InvalidDataError: For columns or dtypes that ``preprocess`` does not give.
         """
         settings, _ = self._questions()
         if settings.people.limit is not None:
@@ -269,14 +273,29 @@ class FitsOfTables(FittedState):
                 "whose a row is, nor how much it counts. Call fit."
             )
         description, fitted = self._description(), self._model_of_table
-        table = EncodedTable(processed_data[self._table_name])
+        table = EncodedTable(self._codes_in(processed_data, description))
         self._require_rows(table)
-        if not self.discovery_share:
-            _ = description.schema
         settings = settings.for_rows(table.known_rows(settings.adjacency))
         fit = Fit(settings, description, doubts={} if fitted is None else fitted.doubts)
         running = RunningFit(fit=fit, private=table)
         self._run(running, (self._gives_frames, self._original_columns))
+
+    def _codes_in(self, data, description: Description) -> pd.DataFrame:
+        """Codes as ``preprocess`` gives them. Names and dtypes tell: an error shows no cell."""
+        table, names = self._table_in(data), list(description.attributes.domain().attributes)
+        if (
+            not isinstance(table, pd.DataFrame)
+            or sorted(map(str, table.columns)) != sorted(names)
+            or any(not isinstance(each, np.dtype) or each.kind not in "iu" for each in table.dtypes)
+        ):
+            raise InvalidDataError(
+                [
+                    f"Codes are a DataFrame of whole numbers with the columns {names}, as "
+                    "preprocess gives it. Call preprocess anew where constraints or declarations "
+                    "have changed since, or hand the table itself to fit."
+                ]
+            )
+        return table
 
     def _questions(self) -> tuple[Settings, Description]:
         """What a fit would ask. Raises before a row is read for what none can ask or meet."""
@@ -288,7 +307,7 @@ class FitsOfTables(FittedState):
 
     def _names_of(self, data) -> tuple[bool, pd.Index]:
         """Whether a frame was given, and not a dict of one, and the names of its columns."""
-        table = data[self._table_name] if isinstance(data, dict) else data
+        table = self._table_in(data)
         is_frame = isinstance(table, pd.DataFrame)
         names = original_names(table, list(self._described)) if is_frame else pd.Index([])
         return not isinstance(data, dict), names
@@ -309,12 +328,19 @@ class FitsOfTables(FittedState):
         *,
         goes_on: bool = False,
         stops: bool = False,
-        told: Collection[str] = (),
     ) -> None:
         """Asks about a table, or without one goes on with what is known, and takes the model.
 
-        One warning says ``warnings_`` to the caller of a method that fits, but for what was told.
+        The caller of a method that fits is warned before, unless it ``goes_on``, and after it of
+        the rest of ``warnings_``.
         """
+        told = [] if goes_on else running.told_before
+        if not goes_on:
+            settings = running.fit.settings
+            at_first = settings.absurd()
+            before = [each for each in told if each not in at_first]
+            if before := [*on_undeclared(settings, running.fit.description), *before]:
+                warnings.warn(" ".join(before), stacklevel=3)
         log_event(self, "Fit", {"TOTAL NUMBER OF COLUMNS": len(self._described)})
         self._ready_generators(running.fit.description)
         with self._shown() as progress, self._account.charged(running, names, goes_on=goes_on):

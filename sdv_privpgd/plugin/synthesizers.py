@@ -120,7 +120,7 @@ class PrivateSynthesizer(SampledRows, Concluding):
     def _columns_of(self, data) -> pd.DataFrame:
         """The modelled columns of a real table. Raises for one that does not fit."""
         self._open(data, self._description())
-        table = data[self._table_name] if isinstance(data, dict) else data
+        table = self._table_in(data)
         names = column_names(table)
         modelled = [column.name for column in self._schema().columns]
         return table.iloc[:, [names.index(name) for name in modelled]].set_axis(modelled, axis=1)
@@ -297,6 +297,10 @@ class PrivateSynthesizer(SampledRows, Concluding):
         """The table as it is: SDV would fit the constraints on it."""
         del enforce_constraint_fitting
         return table_data
+
+    def reverse_transform_constraints(self, sampled):
+        """The rows as they are: SDV would drop those that constraints fitted to a table refuse."""
+        return sampled
 
     # What ``Concluding`` answers from.
 

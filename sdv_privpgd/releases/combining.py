@@ -29,7 +29,7 @@ import numpy as np
 from sdv_privpgd.base.arguments import check_integer
 from sdv_privpgd.base.domain import Clique, Domain
 from sdv_privpgd.base.domain import in_words as named
-from sdv_privpgd.base.progress import Progress, silent
+from sdv_privpgd.base.progress import Progress, heard, silent
 from sdv_privpgd.estimate.noisy_tables import (
     NoisyTable,
     grouped_tables,
@@ -166,7 +166,7 @@ def modelled(
 
     ``said`` are the same answers with the noise that intervals are made of, if it is another.
     """
-    seed = check_integer("seed", seed, least=0)
+    seed, progress = check_integer("seed", seed, least=0), heard(progress)
     own, schema = engine_of(engine, seed=seed), description.attributes
     if own.statistics(schema.domain()):
         raise ValueError(

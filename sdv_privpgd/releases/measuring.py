@@ -14,7 +14,7 @@ import numpy as np
 
 from sdv_privpgd.base.arguments import shown
 from sdv_privpgd.base.domain import Clique, Domain
-from sdv_privpgd.base.progress import Progress, silent
+from sdv_privpgd.base.progress import Progress, heard, silent
 from sdv_privpgd.columns.cutting import USUAL_BINS, tick_of
 from sdv_privpgd.columns.facts import NumberFacts
 from sdv_privpgd.columns.parsing import read_facts
@@ -174,6 +174,7 @@ class Measuring:
 
         If it ``stops``, it raises ``DomainMismatchError``, as ``measure`` does.
         """
+        progress = heard(progress)
         try:
             if not self.ledger.charges:  # else it goes on
                 stops_at = self.fit.description.modelled if stops else ()

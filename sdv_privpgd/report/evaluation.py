@@ -55,7 +55,7 @@ from sdv_privpgd.report.page import (
     Table,
     Text,
     as_text,
-    checked_ending,
+    check_path,
     folded,
     long_table,
 )
@@ -487,8 +487,7 @@ def compare(
     columns = [*map(Described.of, schema.columns), *without_domain]
     if not columns:
         raise ValueError("There is nothing to compare: no column of the metadata is modelled.")
-    if path is not None:
-        checked_ending(path)
+    check_path(path)
     cells = common_cells(columns, real, synthetic)
     lost = outside(schema, real)
     pairs, overall = _by_pairs(cells)

@@ -468,11 +468,15 @@ def correlations(facts: PublicFacts) -> Finding | None:
 
 
 def coarse_pairs(facts: PublicFacts) -> Finding | None:
-    """The number of pairs that were too many to be measured in full."""
+    """The number of pairs that were too many to be measured in full.
+
+    Their groups are of all columns, and those of a listed question of its own.
+    """
     assert facts.release is not None
     queries = [each.query for each in facts.release.measurements]
-    grouped = [each.clique for each in queries if isinstance(each, GroupedMarginalQuery)]
-    pairs = {each for each in grouped if len(each) == 2}
+    grouped = [each for each in queries if isinstance(each, GroupedMarginalQuery)]
+    of_all = [each.clique for each in grouped if each.grouping.attributes != each.clique]
+    pairs = {clique for clique in of_all if len(clique) == 2}
     coarse = pairs - facts.noisy.keys()
     return Finding(float(len(coarse)), f"{len(coarse):,} of {len(pairs):,} pairs")
 

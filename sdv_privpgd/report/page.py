@@ -399,13 +399,24 @@ def aligned(table: Table) -> str:
     return "\n".join(lines)
 
 
+def check_path(path: str | Path | None) -> None:
+    """Raises ``ValueError`` for a path at which no report can be written; ``None`` is of none."""
+    if path is not None:
+        checked_ending(path)
+
+
 def checked_ending(path: str | Path) -> Path:
-    """The path of a report. Raises ``ValueError`` for an ending that no form of a report has."""
+    """The path of a report, which is to be written when it is made.
+
+    Raises ``ValueError`` for an ending that no form of a report has, and for no folder.
+    """
     if Path(path).suffix.lower() not in (".html", ".htm", ".md", ".txt", ".json"):
         raise ValueError(
             "A report is a page (.html), Markdown (.md), a text (.txt) or numbers (.json), "
             f"got {str(path)!r}."
         )
+    if not Path(path).parent.is_dir():
+        raise ValueError(f"There is no folder {Path(path).parent} for the report {path}.")
     return Path(path)
 
 

@@ -14,7 +14,7 @@ from sdv_privpgd.base.arguments import shown
 from sdv_privpgd.base.words import listed, number_of
 from sdv_privpgd.columns.bins import BELOW_ONE, Categories, Interval
 from sdv_privpgd.columns.column import Column
-from sdv_privpgd.columns.dates import to_ticks
+from sdv_privpgd.columns.dates import are_whole, to_ticks
 from sdv_privpgd.columns.decoders import decoder_for
 from sdv_privpgd.columns.encoders import encode, moments_of
 from sdv_privpgd.columns.number_formats import NumberFormat
@@ -132,8 +132,7 @@ def _tick_of_date(column: Column, end: Any, rounded: Callable[[Any], int]) -> in
         return None
     assert column.unit is not None
     ticks = to_ticks(moments, column.unit)
-    begun = ticks.astype(f"datetime64[{column.unit}]").astype("datetime64[ns]").astype(np.int64)
-    return int(ticks[0]) + (rounded is math.ceil and bool(begun[0] < moments[0]))
+    return int(ticks[0]) + (rounded is math.ceil and not are_whole(moments, column.unit)[0])
 
 
 def _number(end: Any, written: NumberFormat | None) -> Fraction | float | None:
@@ -166,7 +165,7 @@ class Wanted:
         self.name = column.name
         self._ranged = is_range(conditions)
         self._exact = ~self._ranged & is_wanted(conditions)
-        self._values = conditions.loc[self._exact]
+        self._values = as_cells(column, conditions.loc[self._exact])
         codes, _ = encode(column, self._values)
         self._which, ranges = pd.factorize(conditions.loc[self._ranged])
         self._spans = [span(column, each) for each in ranges]
@@ -207,6 +206,16 @@ class Wanted:
             values = self._decoder.rewrite(self._values, holds_missing=holds_missing)
             decoded = put(decoded, np.flatnonzero(self._exact), values)
         return decoded
+
+
+def as_cells(column: Column, conditions: pd.Series) -> pd.Series:
+    """The values asked for as cells of the table: where it has words for truths, true is one."""
+    if column.sdtype != "boolean" or not isinstance(column.cells, Categories):
+        return conditions
+    words = dict(zip((False, True), column.cells.values, strict=True))
+    return conditions.map(
+        lambda cell: words[bool(cell)] if isinstance(cell, bool | np.bool_) else cell
+    )
 
 
 def put(series: pd.Series, rows: np.ndarray, values: pd.Series) -> pd.Series:
@@ -288,11 +297,11 @@ def _outside(column: Column, wanted: pd.Series) -> str:
     lies = "lies" if len(asked) == 1 else "lie"
     return (
         f"In {number_of(len(wanted))} {listed(asked, 3)} {lies} outside the domain of "
-        f"{column.name!r}, which holds {_held(column)}."
+        f"{column.name!r}, which holds {held(column)}."
     )
 
 
-def _held(column: Column) -> str:
+def held(column: Column) -> str:
     """The values that the column can hold, in words."""
     if isinstance(column.cells, Categories):
         held = listed([repr(value) for value in column.cells.values], 8)
@@ -302,8 +311,12 @@ def _held(column: Column) -> str:
         low, high = decoder_for(plain).decode(*ends)
         is_exact = column.sdtype == "numerical" and column.decimal_places is not None
         steps = f" in steps of {float(column.tick):g}" if is_exact else ""
+        steps = f" in whole {_UNITS[column.unit]}" if column.unit in _UNITS else steps
         held = f"{low} to {high}{steps}"
     return f"{held}, and may be missing" if column.nullable else f"{held}, and is never missing"
+
+
+_UNITS = {"Y": "years", "M": "months", "D": "days", "h": "hours", "m": "minutes", "s": "seconds"}
 
 
 Wish = Mapping[str, np.ndarray]

@@ -144,6 +144,35 @@ class TestSettings:
         assert synthesizer.ledger.charges == ()
 
 
+class TestCodes:
+    @pytest.mark.parametrize(
+        "told",
+        [
+            lambda codes: table().assign(ward="secret"), lambda codes: codes.astype(str),
+            lambda codes: codes.astype(float), lambda codes: codes.astype("Int64"),
+            lambda codes: codes.astype(bool), lambda codes: codes.to_numpy(),
+            lambda codes: codes.iloc[:, 1:], lambda codes: codes.assign(more=1),
+            lambda codes: codes.iloc[:, [0, *range(len(codes.columns))]],
+        ],
+    )  # fmt: skip
+    def test_what_preprocess_does_not_give_is_refused_without_a_word_of_a_cell(self, told):
+        synthesizer = PrivPGDSynthesizer(COLUMNS, 1.0, public_domain=DOMAIN)
+        codes = synthesizer.preprocess(table())["table"]
+        with pytest.raises(InvalidDataError, match="Codes are a DataFrame of whole") as refused:
+            synthesizer.fit_processed_data({"table": told(codes)})
+        assert "secret" not in str(refused.value)
+        assert synthesizer.ledger.charges == ()
+
+    def test_another_table_is_refused_and_a_frame_is_taken(self):
+        synthesizer = PrivPGDSynthesizer(COLUMNS, 1.0, public_domain=DOMAIN, **sdv_tables.SMALL)
+        codes = synthesizer.preprocess(table(60))["table"]
+        with pytest.raises(InvalidDataError, match="one table named 'table', got \\['other'\\]"):
+            synthesizer.fit_processed_data({"other": codes})
+        with pytest.warns(UserWarning, match="In so few rows noise"):
+            synthesizer.fit_processed_data(codes)
+        assert synthesizer.ledger.spent() == pytest.approx(1.0, abs=1e-3)
+
+
 class Never(SingleTableProgrammableConstraint):
     def is_valid(self, synthetic_data):
         return synthetic_data["nonsense"] > 0

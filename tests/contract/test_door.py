@@ -111,7 +111,40 @@ def test_conditions_on_days_of_a_zone_are_by_its_clock():
         assert set(fitted.sample(3, where={"at": wish})["at"]) == {start}
         counted = fitted.answer("count", where={"at": wish})
         assert counted.estimate == pytest.approx(250, abs=20)
-    assert set(fitted.sample(3, where={"at": eight})["at"]) == {eight}
+    with pytest.raises(ValueError, match=r"lies outside the domain of 'at', .* in whole days"):
+        fitted.sample(3, where={"at": eight})
+    with pytest.raises(ValueError, match=r"is not in the domain of column 'at', .* in whole days"):
+        fitted.answer("count", where={"at": eight})
+
+
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "Asia/Kolkata"])
+def test_hours_of_a_zone_are_asked_for_and_answered_by_its_clock(zone):
+    noon = pd.Timestamp("2023-06-03 12:00", tz=zone)
+    table = pd.DataFrame({"at": [noon + pd.Timedelta(hour, "h") for hour in range(-2, 2)] * 250})
+    hours = Datetime("2023-06-01 00:00", "2023-06-05 23:00")
+    fitted = fit_table(table, {"at": hours}, 20.0, method="independent+pgm")
+    rows = fitted.sample(500)["at"]
+    assert set(rows.dt.minute) == {0}
+    for wish in ("2023-06-03 12:00", noon, str(noon), Between(noon, "2023-06-03 12:30")):
+        assert set(fitted.sample(3, where={"at": wish})["at"]) == {noon}
+        assert fitted.answer("count", where={"at": wish}).estimate == pytest.approx(250, abs=20)
+    median = fitted.answer("quantile", of="at", q=0.5).estimate
+    assert median.tz_localize(None).hour in (11, 12)
+
+
+def test_days_of_a_zone_that_nobody_declared_are_by_its_clock():
+    start = pd.Timestamp("2023-06-01", tz="Asia/Tokyo")
+    table = pd.DataFrame({"at": [start + pd.Timedelta(day, "D") for day in range(4)] * 250})
+    rows = fit_table(table, {"at": Datetime()}, 10.0, method="independent+pgm").sample(1000)
+    counts = rows["at"].value_counts().reindex(table["at"].unique())
+    assert counts.to_numpy() == pytest.approx([250] * 4, abs=50)
+
+
+def test_a_truth_is_asked_for_in_the_words_of_the_table():
+    table = pd.DataFrame({"ill": ["ja", "nein"] * 250})
+    fitted = fit_table(table, {"ill": Boolean("ja", "nein")}, 20.0, method="independent+pgm")
+    assert set(fitted.sample(3, where={"ill": True})["ill"]) == {"ja"}
+    assert fitted.answer("count", where={"ill": [False]}).estimate == pytest.approx(250, abs=20)
 
 
 def test_conditions_and_rows_that_are_none_are_told(fitted):

@@ -160,6 +160,11 @@ def test_an_evaluation_says_in_every_form_that_it_is_not_private(synthesizer):
     assert facts["pairs"] == [{"columns": ["ill", "old"], "distance": compared.pairs["ill", "old"]}]
 
 
+def test_a_page_without_a_folder_is_refused_before_anything_is_compared(synthesizer, tmp_path):
+    with pytest.raises(ValueError, match="There is no folder"):
+        synthesizer.evaluate(TABLE, path=tmp_path / "none" / "page.html")
+
+
 def test_what_json_cannot_hold_is_written_as_what_it_means():
     facts = {
         "numbers": (np.int64(3), np.float32(0.5), float("nan"), float("inf")),

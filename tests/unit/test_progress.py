@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+import pytest
 from answers import open_curator
 
 from sdv_privpgd.base.domain import Domain
-from sdv_privpgd.base.progress import Shares, one_step
+from sdv_privpgd.base.progress import Shares, heard, one_step, silent
 from sdv_privpgd.methods import ParticleGradientDescent, pipeline
 from sdv_privpgd.methods.fixed import AllKWay
 from sdv_privpgd.privacy.dataset import Dataset
@@ -151,3 +152,14 @@ def test_a_frame_is_read_in_parts_of_which_each_says_how_much_is_read(monkeypatc
 def test_a_frame_names_all_of_its_columns():
     source = FrameSource.of(pd.DataFrame([[1, 2]], columns=["b", "b"]))
     assert source.names == source.recoded({}).names == ["b", "b"]
+
+
+@pytest.mark.parametrize("tell", [print, lambda items, stage: None, silent])
+def test_a_progress_may_return_anything(tell):
+    assert list(heard(tell)((1, 2), "look")) == [1, 2]
+
+
+@pytest.mark.parametrize("tell", [None, lambda items: items, "bar"])
+def test_what_cannot_be_told_of_items_and_a_stage_is_no_progress(tell):
+    with pytest.raises(ValueError, match="must be a function of items and a stage"):
+        heard(tell)

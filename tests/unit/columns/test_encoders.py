@@ -12,7 +12,7 @@ import pytest
 import sdv_tables
 from encoding import EACH, Codec, categories, codes, dates, decoded, numerical, transformer
 
-from sdv_privpgd.columns.dtypes import zone_in
+from sdv_privpgd.columns.dtypes import clock_in
 from sdv_privpgd.columns.encoding import encode_table
 from sdv_privpgd.columns.schema import Schema
 
@@ -135,10 +135,11 @@ def test_integers_keep_an_exact_dtype(low, high, with_missing):
         (numerical(0, 9, decimal_places=0), [0, 9, 3.5, 10, -1, 3 + 5e-9], [1, 1, 0, 0, 0, 0]),
         (numerical(-3, 2e6, decimal_places=1), [0.1 + 0.2, 1234567.84, -3], [1, 0, 1]),
         (numerical(0, 1), [0, 1, 1.5, -1], [1, 1, 0, 0]),
-        (dates(), ["2000-01-01", "1999-12-31", "2009-12-31 23:59", "x"], [1, 0, 1, 0]),
+        (dates(), ["2000-01-01", "1999-12-31", "2009-12-31 23:59", "x"], [1, 0, 0, 0]),
+        (dates("1700-01-01", "9999-12-31"), ["9999-12-31", "2009-12-31 00:00"], [1, 1]),
         (categories("a", "b", other_value="c"), ["a", "x", None, "c"], [1, 0, 1, 1]),
     ],
-    ids=["whole", "decimal", "real", "date", "category"],
+    ids=["whole", "decimal", "real", "date", "never", "category"],
 )
 def test_what_a_column_declares_it_holds(column, cells, held):
     assert column.holds(pd.Series(cells)).tolist() == held
@@ -280,7 +281,7 @@ def test_days_are_those_of_the_zone_that_the_dtype_names(zone):
     )
     (column,) = schema.typed({"x": dtype}).columns
     for unit in ("s", "h", "D", "M", "Y"):
-        assert (zone_in(replace(column, unit=unit)) is None) == (unit in "sh")
+        assert (clock_in(replace(column, unit=unit)) is None) == (unit in "sh")
     days = pd.date_range("2018-01-01", "2018-12-31", freq="D")
     for hour in (3, 22):
         moments = pd.Series(days + pd.Timedelta(hours=hour)).dt.tz_localize(zone)

@@ -117,7 +117,7 @@ REFUSED = {
     "is of one column, got of=\\['age'\\]": ("mean", {"of": ["age"]}),
     "must name columns, each once": ("table", {"of": ["age", "age"]}),
     "of column 'job': choose from \\['ward'": ("count", {"where": {"job": 1}}),
-    "'Z' is not in the domain of column 'ward'.$": ("count", {"where": {"ward": "Z"}}),
+    "'Z' is not in the domain of column 'ward', which": ("count", {"where": {"ward": "Z"}}),
     "40 is not in the domain of column 'age'": ("count", {"where": {"age": 40}}),
     "No row of the domain meets 'age is from 40 to 50'": (
         "count", {"where": {"age": Between(40, 50)}}
@@ -153,6 +153,8 @@ def test_an_interval_of_another_kind_or_level_is_refused(exact):
     answer = exact[0].answer("count", where={"ward": "A"})
     with pytest.raises(ValueError, match="of the 'table' or of the 'population', got 'real'"):
         answer.interval("real")
+    with pytest.raises(ValueError, match=r"level must be above 0 and below 1.*got '0.9'"):
+        answer.interval(level="0.9")
     with pytest.raises(ValueError, match=r"level must be above 0 and below 1.*got 95"):
         answer.interval(level=95)
 

@@ -31,10 +31,11 @@ from sdv_privpgd.columns.parsing import describe, read_facts
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.estimate.support import FINE_GRIDS
 from sdv_privpgd.inference.conditions import CodeValues
+from sdv_privpgd.inference.listed import Question
 from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD
 from sdv_privpgd.methods.pipeline import Release
 from sdv_privpgd.privacy.ledger import PrivacyLedger
-from sdv_privpgd.privacy.queries import Adjacency
+from sdv_privpgd.privacy.queries import Adjacency, GroupedMarginalQuery
 from sdv_privpgd.report.measures import PublicFacts
 from sdv_privpgd.report.warnings import Rank, warnings_of
 
@@ -445,6 +446,17 @@ def test_pairs_that_were_too_many_are_counted():
             method = PrivPGD(most_pairs=most, engine=engine)
             done = fit_table(pd.DataFrame(codes), columns, 5.0, method=method)
         assert ("of 6 pairs" in " ".join(done.warnings)) == told
+
+
+def test_the_table_of_a_listed_question_is_no_pair_too_many():
+    rows = pd.DataFrame({"age": [20, 30, 40] * 300, "ward": ["A", "B", "C"] * 300})
+    asked = [Question(what="mean", of="age", where={"ward": "A"})]
+    how = {"method": "independent", "questions": asked}
+    with quiet():
+        done = fit_table(rows, {"age": AGE, "ward": WARD}, 5.0, **how)
+    queries = [each.query for each in done.fitted.release.measurements]
+    assert any(isinstance(each, GroupedMarginalQuery) for each in queries)
+    assert "groups of values" not in " ".join(done.warnings)
 
 
 # Codes for missing: numbers and dates that many rows have, far from all others.
