@@ -519,7 +519,8 @@ def wanted(option: str, name: str, text: str, facts: Mapping, signs: Signs) -> A
     if ".." in text and facts["sdtype"] in ("numerical", "datetime", "ordinal"):
         low, _, high = text.partition("..")
         ends = (_value(option, name, end, facts, signs) if end else None for end in (low, high))
-        return Between(*ends)
+        with own_errors(ValueError):
+            return Between(*ends)
     return _value(option, name, text, facts, signs)
 
 
@@ -545,7 +546,7 @@ def question(text: str, facts: Mapping[str, Mapping], signs: Signs) -> Question:
     told: dict[str, Any] = {"what": what}
     try:
         if q:
-            told["q"] = float(q[0])
+            told["q"] = number_in(" ".join(q), signs)
         if "of" in parts:
             named = re.split(r"\s*,\s*|\s+x\s+", parts["of"])
             told["of"] = named if what == "table" else parts["of"]
