@@ -547,6 +547,8 @@ def question(text: str, facts: Mapping[str, Mapping], signs: Signs) -> Question:
     try:
         if q:
             told["q"] = number_in(" ".join(q), signs)
+            if told["q"] is None:
+                raise ValueError(f"{' '.join(q)!r} is no number, as 0.9 in 'quantile 0.9 of cost'.")
         if "of" in parts:
             named = re.split(r"\s*,\s*|\s+x\s+", parts["of"])
             told["of"] = named if what == "table" else parts["of"]
