@@ -4,7 +4,7 @@ import re
 from argparse import Namespace
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import time
+from datetime import date, time
 from decimal import Decimal
 from pathlib import Path
 from shlex import quote
@@ -330,8 +330,9 @@ def detected(
         is_number = kind in ("ordinal", "numerical") and is_numeric_dtype(column.dtype)
         if is_open and are_all(time, column):
             written[name] = dict(Typed.of("=time").words)
-        elif kind == "datetime" and column.dtype.kind == "M":
+        elif kind == "datetime" and (column.dtype.kind == "M" or are_all(date, column)):
             written[name] = {"sdtype": kind}
+            columns[name].pop("datetime_format", None)  # they are no text
         elif is_number or (is_open and are_all(Decimal, column)):
             named = 0 if column.dtype.kind in "iu" else None
             places = places_of(column, MANY) if is_open else named

@@ -3,7 +3,7 @@
 import json
 import re
 from argparse import ArgumentTypeError
-from datetime import time
+from datetime import date, time
 from decimal import Decimal
 
 import numpy as np
@@ -312,6 +312,14 @@ def test_whole_numbers_are_numbers_and_whole(tmp_path, capsys):
     rows = pd.read_csv(out).drop(columns="day")
     assert (rows.dropna() % 1 == 0).all(axis=None)
     assert (rows.mean() - 3).abs().median() < 0.5
+
+
+def test_days_of_a_file_that_has_types_do_not_come_back_as_text(tmp_path):
+    days = [date(2024, 1, 1 + number % 28) for number in range(NUMBER)]
+    pd.DataFrame({"day": days}).to_parquet(tmp_path / "t.parquet")
+    out = tmp_path / "out.parquet"
+    assert run("synthesize", tmp_path / "t.parquet", *QUICK, "--out", out) == 0
+    assert pd.read_parquet(out)["day"].dtype.kind == "M"
 
 
 def test_a_line_of_sums_and_lists_are_told_before_anything_is_spent(tmp_path, capsys):
