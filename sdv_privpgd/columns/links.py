@@ -15,6 +15,7 @@ import numpy as np
 from sdv_privpgd.base import cached_property
 from sdv_privpgd.base.arguments import check_flag, check_integer
 from sdv_privpgd.base.domain import FieldsAlone
+from sdv_privpgd.base.words import listed
 from sdv_privpgd.columns.declared import Key
 from sdv_privpgd.columns.facts import NumberFacts
 from sdv_privpgd.columns.visits import since
@@ -201,16 +202,37 @@ class Tree(FieldsAlone):
     def keeps_nothing(self) -> str:
         """A sentence on a root of which next to no row is used."""
         return (
-            f"Next to no row of {self.root!r} seems to be used: see whether keys in "
-            f"{f'{self.root}.{self.root_key}'!r} are there, and each once."
+            f"Noise hides whether any row of {self.root!r} is used: there are too few for this "
+            f"epsilon, or keys in {f'{self.root}.{self.root_key}'!r} are missing, or there more "
+            "than once."
         )
 
-    def leaves_out(self, part: str) -> str:
-        """A sentence on a root of whose keys such a part is missing, or of several rows."""
+    @property
+    def counted(self) -> list[tuple[str, str]]:
+        """The tables and columns of keys that are counted, the root's first.
+
+        They are those that others lead to, and those that lead to the root.
+        """
+        own = [(table, str(self.key_of(table))) for table in self.tables if self.below(table)]
+        return own + [(each.child, each.key) for each in self.below(self.root)]
+
+    def allows(self, table: str, key: str) -> tuple[str, str]:
+        """The table and column to be named by whom a key that is counted may be lost."""
+        link = self.above(table)
+        return (table, key) if link is None or link.key != key else (link.parent, link.number)
+
+    def leaves_out(self, table: str, key: str, part: str) -> str:
+        """A sentence on a column of keys by which such a part of what leads there is lost."""
+        link, below = self.above(table), [each.child for each in self.below(table)]
+        why, lost = "there more than once", f"rows of {listed([*map(repr, below)])} that lead there"
+        if link is None:
+            why, lost = f"missing, or {why}", "such rows"
+        elif link.key == key:
+            why, lost = f"missing, or lead to no row of {link.parent!r} that is used", "such rows"
+        where, column = self.allows(table, key)
         return (
-            f"Of the keys in {f'{self.root}.{self.root_key}'!r} {part} are missing, or there more "
-            "than once ('01' and '1.0' are 1): such rows are left out. If that is how it is: "
-            f"allow_lost={ {self.root: [self.root_key]} }."
+            f"Of the keys in {f'{table}.{key}'!r} {part} are {why} ('01' and '1.0' are 1): {lost} "
+            f"are left out. If that is how it is: allow_lost={ {where: [column]} }."
         )
 
     def key_of(self, table: str) -> str | None:

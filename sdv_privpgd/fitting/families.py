@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 
-from sdv_privpgd.base.arguments import check_integer, check_positive
+from sdv_privpgd.base.arguments import check_integer, check_known, check_positive
 from sdv_privpgd.base.domain import table_of
 from sdv_privpgd.columns.links import Link, Tree
 from sdv_privpgd.columns.schema import Schema
@@ -22,6 +22,7 @@ from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import MarginalQuery, Measurement
 from sdv_privpgd.report.page import Report
 from sdv_privpgd.report.release import linked_report
+from sdv_privpgd.sampling.conditions import as_conditions, at_most
 from sdv_privpgd.sampling.families import NOT_ASKED, Siblings, children_of, starts_of
 from sdv_privpgd.sampling.sampler import MOVING, encoded_rows
 
@@ -96,8 +97,20 @@ class FittedTables(SavedModel):
             found[link.child] = found[link.parent] * each
         return {name: round(found[name]) for name in self.tables}
 
+    def discovered_domain(self) -> dict[str, dict[str, dict]]:
+        """Returns by table what was declared and what was found, as ``fit_tables`` takes it.
+
+        Given to another fit, nothing has to be found again. Keys are not in it.
+        """
+        found = {name: each.discovered_domain() for name, each in self.tables.items()}
+        return {n: {c: own[c] for c in self.columns[n] if c in own} for n, own in found.items()}
+
     def sample(
-        self, num_rows: int | None = None, *, scale: float | None = None
+        self,
+        num_rows: int | None = None,
+        *,
+        scale: float | None = None,
+        where: Mapping[str, Any] | None = None,
     ) -> dict[str, pd.DataFrame]:
         """Returns the next synthetic families, a table each, at no cost.
 
@@ -106,9 +119,12 @@ class FittedTables(SavedModel):
         Args:
             num_rows: How many rows of the root; by default as many as were fitted.
             scale: How many times as many.
+            where: What all rows of the root have, as ``FittedTable.sample`` takes it: those that
+                lead to them are as the model has them then.
 
         Raises:
-            ValueError: For both, or for what is no number of rows.
+            ValueError: For both, for what is no number of rows, for columns that the root does not
+                have, and for values that none of its rows can have.
         """
         if num_rows is not None and scale is not None:
             raise ValueError("Give num_rows, the rows of the root, or scale, and not both.")
@@ -116,16 +132,58 @@ class FittedTables(SavedModel):
             times = 1.0 if scale is None else check_positive("scale", scale)
             num_rows = round(self.num_rows[self.tree.root] * times)
         num_rows = check_integer("num_rows", num_rows, least=0)
-        parts = []
+        parts, where = [], self._asked_of_root(where)
         with MOVING:
             for start in range(0, max(num_rows, 1), AT_ONCE):
-                made, _ = self.families_so_far(min(AT_ONCE, num_rows - start), self._drawn[0])
+                number = min(AT_ONCE, num_rows - start)
+                made, _ = self.families_so_far(number, self._drawn[0], where)
                 named = {n: [c for c in self.columns[n] if c in own] for n, own in made.items()}
                 parts.append({n: made[n][names] for n, names in named.items()})
                 self._drawn[0] += 1
         return {
             name: pd.concat([e[name] for e in parts], ignore_index=True) for name in self.tables
         }
+
+    def _asked_of_root(self, where: Mapping[str, Any] | None) -> Mapping[str, Any]:
+        """Conditions on rows of the root. What says how many children there are is asked of both.
+
+        Raises ``ValueError`` for columns that the root does not have.
+        """
+        root, found = self.tree.root, dict(as_conditions(where))
+        known = [each.name for each in self.tables[root].fitted.schema.columns]
+        check_known("where", found, known, f"modelled columns of {root!r}")
+        for link in self.tree.below(root):
+            if link.count in found:
+                found[link.number] = at_most(found[link.count], link.max_children)
+        return found
+
+    def evaluate(
+        self, real_data: Mapping[str, pd.DataFrame], *, path: str | Path | None = None
+    ) -> Report:
+        """Compares synthetic families with the real tables. Not private.
+
+        No budget covers the page, what is returned, or settings that are chosen by them. Each table
+        is compared with what its rows lead to, and with the number of rows that lead to them. Where
+        ``sample`` goes on does not change.
+
+        Args:
+            real_data: The real tables, of which the rows are compared that a fit may use.
+            path: Where to write the page as well. Nothing is written without one.
+
+        Raises:
+            ValueError: If a table or a modelled column is missing.
+        """
+        # Imported late: only this comparison needs scikit-learn and SDMetrics.
+        from sdv_privpgd.report.evaluation import compare_tables
+
+        if set(real_data) != set(self.tables):
+            raise ValueError(
+                f"The real tables are to be {sorted(self.tables)!r}, got {sorted(real_data)!r}."
+            )
+        number = min(max(len(real_data[self.tree.root]), 1), AT_ONCE)
+        made, _ = self.first_families(number)
+        about = {n: (e.fitted.schema, e.fitted.description.facts) for n, e in self.tables.items()}
+        return compare_tables(about, self.tree, real_data, made).saved(path)
 
     def reset_sampling(self) -> None:
         """Starts the sequence of families again."""
@@ -209,8 +267,13 @@ class FittedTables(SavedModel):
             each.fitted.keys.patterns = dict.fromkeys(each.fitted.keys.patterns)
         return own.families_so_far(num_rows, place)
 
-    def families_so_far(self, num_rows: int, place: int) -> _Made:
-        """Families of the tables that are fitted, with all that is known of rows; and whose."""
+    def families_so_far(
+        self, num_rows: int, place: int, where: Mapping[str, Any] | None = None
+    ) -> _Made:
+        """Families of the tables that are fitted, with all that is known of rows; and whose.
+
+        Rows of the root are those ``where`` they have something.
+        """
         made: dict[str, pd.DataFrame] = {}
         family: dict[str, np.ndarray] = {}
         for number, name in enumerate(self.tree.tables):
@@ -219,8 +282,8 @@ class FittedTables(SavedModel):
             fitted, link = self.tables[name].fitted, self.tree.above(name)
             sampler: Any = fitted.sampler
             if link is None:
-                made[name] = pd.DataFrame(fitted.keys.take(num_rows) | sampler.take(num_rows))
-                family[name] = np.arange(num_rows)
+                made[name] = self.tables[name].sample(num_rows, where=where)
+                family[name] = np.arange(len(made[name]))
             else:
                 seed = hash((self.seed, place, number)) & 0xFFFFFFFF
                 above = made[link.parent], family[link.parent]

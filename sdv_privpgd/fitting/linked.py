@@ -51,7 +51,7 @@ from sdv_privpgd.inference.listed import Question
 from sdv_privpgd.methods.method import Method
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
-from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery, Measurement
+from sdv_privpgd.privacy.queries import GroupedMarginalQuery, MarginalQuery, Measurement
 from sdv_privpgd.report.measures import MANY, SOME, SURE
 from sdv_privpgd.report.warnings import in_one
 from sdv_privpgd.sampling.families import Siblings, paired
@@ -172,8 +172,9 @@ class RunningTables:
     """A fit of tables that is about to run, or did: it holds the books, however it ends.
 
     It has the ``private`` tables, whose ``names`` are in the order in which they were given, the
-    pairs of siblings of some of them, all ``keys`` of the root and their noisy ``number``, the
-    columns of each for which it does not stop, the links
+    pairs of siblings of some of them, the ``keys`` in some of their columns and the noisy
+    ``numbers`` of those by which what leads there is used, and lost, the columns of each table for
+    which it does not stop, the links
     that must lead somewhere, and what is asked of a table that leans on public families.
     """
 
@@ -181,13 +182,13 @@ class RunningTables:
     names: Sequence[str]
     private: Mapping[str, PrivateTable]
     pairs: Mapping[tuple[str, bool], PrivateTable]
-    keys: PrivateTable
+    keys: Mapping[tuple[str, str], PrivateTable]
     let_pass: Mapping[str, Collection[str]]
     leading: Sequence[Link]
     ledger: PrivacyLedger
     public: Mapping[str, Prior]
     leant: dict[str, Description] = field(default_factory=dict)
-    number: Any = None
+    numbers: dict[tuple[str, str], Measurement] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -201,6 +202,10 @@ class RunningTables:
         check_by_table("allow_lost", allow_lost, told.tree)
         let_pass = {name: told.let_pass(name, allow_lost.get(name, ())) for name in told.columns}
         private, pairs, keys = told.opened(tables)
+        for each in told.tree.counted:
+            where, column = told.tree.allows(*each)
+            if column in allow_lost.get(where, ()):
+                del keys[each]
         links = [each for name in told.tree.tables for each in told.tree.below(name)]
         leading = [each for each in links if each.number not in allow_lost.get(each.parent, ())]
         public = {} if prior is None else of_families(prior, told.tree, partial(_as_public, told))
@@ -223,7 +228,10 @@ class RunningTables:
         told, fitted, pairs, progress = self.told, {}, {}, heard(progress)
         try:
             begun = {table: self._begun(table) for table in told.tree.tables}
-            self._count_keys(begun[told.tree.root])
+            for table, key in self.keys:
+                asks = table if begun[table].description.modelled else told.tree.root
+                with self._charging(begun[asks].books, asks):
+                    self._count_keys(table, key, begun[asks].books)
             self._require_led({table: fit.transcript for table, fit in begun.items()})
             looked: dict[str, Fit] = {}
             for table in told.tree.tables:
@@ -244,7 +252,7 @@ class RunningTables:
             said[:0] = link.on_numbers(made.first(AT_ONCE)[link.number].to_numpy(float))
         root: Any = fitted[told.tree.root].answer("count")
         said[:0] = [told.tree.keeps_nothing] if root.estimate < 3 * root.stddev else []
-        said[:0] = self._on_left_out(root.estimate, SURE * root.stddev, SOME)
+        said[:0] = self._on_left_out(root.estimate, root.stddev, SOME, SURE).values()
         return replace(found, warnings=tuple(said))
 
     def _so_far(
@@ -295,24 +303,37 @@ class RunningTables:
             fit.ask_first(self.private[table], stops_at=stops_at)
         return fit
 
-    def _count_keys(self, root: Fit) -> None:
-        """Asks how many keys the root has, also of rows that are left out: as much as at first."""
-        part = part_for_first(root.books.ledger, (), None)
-        with self._charging(root.books, self.told.tree.root):
-            curator = self.keys.curator(Schema(()), root.books)
-            (self.number,) = curator.measure([CountQuery()], part, what="number of keys")
+    def _count_keys(self, table: str, key: str, books: Books) -> None:
+        """Asks how many keys a column has, and of how many it is lost what leads by them.
 
-    def _on_left_out(self, used: float, error: float, least: float) -> list[str]:
-        """A sentence on keys of the root that are not used, if they surely are more than a part.
-
-        The ``error`` is that of those that are used, times as many as are to be sure.
+        The root's have as much of the budget of the books as the first question, others half
+        (``KeySource``).
         """
-        tree, number = self.told.tree, float(self.number.answer[0])
-        out = number - used
-        if out - math.hypot(error, SURE * self.number.stddev) <= least * number:
-            return []
-        is_known = tree.root_key in self.let_pass[tree.root]
-        return [] if is_known else [tree.leaves_out(share(out / number))]
+        part = part_for_first(books.ledger, (), None) / (1 if table == self.told.tree.root else 2)
+        schema = Schema.from_sdv({"lost": {"sdtype": "boolean", "range_is_nullable": False}})
+        curator = self.keys[table, key].curator(schema, books)
+        asked, what = [MarginalQuery(("lost",))], f"number of keys in {table}.{key}"
+        (self.numbers[table, key],) = curator.measure(asked, part, what=what)
+
+    def _on_left_out(
+        self, used: float, apart: float, least: float, sure: float
+    ) -> dict[tuple[str, str], str]:
+        """Sentences on columns of keys by which surely more than a part is lost.
+
+        So many of the root's are ``used``, with this standard deviation of the noise. One is
+        ``sure`` from so many of those on.
+        """
+        found, tree = {}, self.told.tree
+        for (table, key), answered in self.numbers.items():
+            number, out = answered.answer.sum(), answered.answer[1]
+            error = answered.stddev
+            if table == tree.root:
+                number, out = answered.answer[0], answered.answer[0] - used
+                error = math.hypot(apart, error)
+            if out - sure * error > least * number:
+                part = share(min(float(out / number), 1.0))
+                found[table, key] = tree.leaves_out(table, key, part)
+        return found
 
     def _require_led(self, first: Mapping[str, Transcript]) -> None:
         """Raises ``DomainMismatchError`` where next to no family seems to have rows of a table.
@@ -328,13 +349,13 @@ class RunningTables:
         families, apart = found[self.told.tree.root]
         _, root = self._asked(self.told.tree.root)
         patterns = {name: root.patterns[name] for name in root.keys}
-        wrong = self._on_left_out(families, 5 * apart, MANY)
-        if wrong := wrong + too_few(patterns, math.floor(families - 5 * apart)):
-            raise stopped("the first questions", wrong, self.ledger)
+        wrong = self._on_left_out(families, apart, MANY, 5)
         for link in self.leading:
             number, error = found.get(link.child, (families, 0.0))
             if number < 3 * error and number + 5 * error < families / 10:
-                raise stopped("the first questions", [link.leads_nowhere], self.ledger)
+                wrong[link.child, link.key] = link.leads_nowhere
+        if said := [*wrong.values(), *too_few(patterns, math.floor(families - 5 * apart))]:
+            raise stopped("the first questions", said, self.ledger)
 
     def _looked(self, table: str, begun: Fit, above: Mapping[str, Fit], progress: Progress) -> Fit:
         """What was found of a table's columns: no table is fitted if one has no categories."""

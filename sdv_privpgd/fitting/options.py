@@ -523,12 +523,13 @@ class Asked:
         times = min(most / (sum(found.values()) or most), Fraction(1))
         return {table: kept * times for table, kept in found.items()}
 
-    def opened(self, tables: Mapping[str, Any]) -> tuple[dict, dict, PrivateTable]:
-        """The tables with what is added, pairs of siblings, and the root's keys. None is read."""
-        if set(tables) != set(self.tree.tables):
+    def opened(self, tables: Mapping[str, Any]) -> tuple[dict, dict, dict]:
+        """The tables with what is added, pairs of siblings, and keys. None is read."""
+        if not isinstance(tables, Mapping) or set(tables) != set(self.tree.tables):
+            given = sorted(map(str, tables)) if isinstance(tables, Mapping) else type(tables)
             raise ValueError(
-                f"The links are of the tables {sorted(self.tree.tables)!r}, got "
-                f"{sorted(map(str, tables))!r}."
+                f"tables is a dictionary of the tables {sorted(self.tree.tables)!r} of the links, "
+                f"got {given!r}."
             )
         names = self.tree.tables
         private = {name: self._opened(name, tables[name]) for name in names}

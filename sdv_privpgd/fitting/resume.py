@@ -167,6 +167,7 @@ def begun_again(fitted: Fitted, epsilon: float) -> Fit:
     Raises:
         ValueError: Where nothing was measured, or the tables were not kept; and for an epsilon that
             is not positive.
+        PrivacyBudgetError: For a method that has nothing more to ask.
     """
     release, settings = fitted.release, fitted.settings
     if release is None or settings is None:
@@ -177,6 +178,7 @@ def begun_again(fitted: Fitted, epsilon: float) -> Fit:
             "that they would show. So there is nothing to refine: fit anew."
         )
     ledger = raised(release.ledger, epsilon)
+    settings.method.require_budget(ledger)
     settings = replace(settings, epsilon=ledger.epsilon)
     return Fit(settings, fitted.description, doubts=fitted.doubts, begun=ledger)
 

@@ -245,6 +245,7 @@ class Settings:
                 "row or has it not, and none of them in part. Leave "
                 f"{'weighed=True' if self.people.weighed else 'weight_column'} out."
             )
+        self.method.require_budget(self.ledger(self.own_delta))
 
     def objections(
         self, table: PrivateTable | EncodedTable, keys: Mapping[str, str | None] | None = None

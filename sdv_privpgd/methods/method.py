@@ -18,6 +18,7 @@ from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.estimate.consistency import Possible
 from sdv_privpgd.estimate.prior import PublicRows
 from sdv_privpgd.privacy.curator import Curator
+from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import GroupedMarginalQuery, MarginalQuery, Measurement, Query
 from sdv_privpgd.synthesize.engine import TABLES, Engine, Model
 
@@ -230,6 +231,10 @@ class Method(Engine):
     def require_settings(self, domain: Domain) -> None:
         """Raises ``ValueError`` where its settings name what is no attribute of a domain."""
         del domain
+
+    def require_budget(self, ledger: PrivacyLedger) -> None:
+        """Raises ``PrivacyBudgetError`` where what is left of a ledger cannot buy what it asks."""
+        del ledger
 
     def for_table(self: Own, columns: "Sequence[Column]", possible: Possible) -> Own:
         """Returns the method that knows the public facts of a table.
@@ -454,11 +459,14 @@ def method_of(method: Any, *, seed: int = 0) -> Method:
     if isinstance(method, str):
         if method in known:
             return known[method]().seeded(seed)
-        name, plus, engine = method.rpartition("+")
-        if plus and name in known and engine in ENGINES:
+        for engine in ENGINES:  # the name of one ends in "++"
+            name = method.removesuffix(f"+{engine}")
+            if name == method or name not in known:
+                continue
             made = known[name]()
             if isinstance(made, EngineMethod):
                 return replace(made, engine=engine_of(engine, seed=seed))
+            raise ValueError(f"method={name!r} makes its rows without an engine: leave it out.")
     raise ValueError(
         f"method must be one of {tuple(sorted(known))}, one of them with another engine of "
         f"{tuple(ENGINES)}, such as 'aim+particles', or a Method such as AIM(max_megabytes=20), "

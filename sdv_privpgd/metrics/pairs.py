@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from sdv_privpgd.base.domain import Clique, Domain
+from sdv_privpgd.columns.links import Tree
+from sdv_privpgd.sources.families import Families, FamilySource
+from sdv_privpgd.sources.frames import FrameSource
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -266,3 +269,20 @@ def columns_of(
     if absent:
         raise ValueError(f"The columns {absent!r} of the metadata are missing in a table.")
     return {name: columns[name] for name in names}
+
+
+def of_families(tables: "Mapping[str, pd.DataFrame]", tree: Tree) -> "dict[str, pd.DataFrame]":
+    """The rows of real tables that a fit may use, with what links add to them. Not private."""
+    import pandas as pd
+
+    sources = {name: FrameSource.of(own) for name, own in tables.items()}
+    families = Families(sources, tree, max(map(tree.most_of, tree.tables)))
+    found = {}
+    for name in tree.tables:
+        own = FamilySource(families, name)
+        parts = [
+            pd.DataFrame({column: cells.array for column, cells in batch.columns.items()})
+            for batch in own.batches(own.carried)
+        ]
+        found[name] = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+    return found

@@ -222,6 +222,20 @@ class PrivPGDMultiTableSynthesizer(BaseMultiTableSynthesizer):
         """What was spent and how well the rows of each table fit, as ``FittedTables`` says it."""
         return self.fitted_tables.report(path)
 
+    def discovered_domain(self) -> dict[str, dict[str, dict]]:
+        """By table what was declared and what was found, as ``public_domain`` takes it."""
+        return self.fitted_tables.discovered_domain()
+
+    def evaluate(self, data, *, path: str | Path | None = None) -> Report:
+        """Compares synthetic families with the real tables. Not private: see ``FittedTables``."""
+        return self.fitted_tables.evaluate(self._private(data), path=path)
+
+    def get_table_parameters(self, table_name) -> dict[str, Any]:
+        """The settings, which are those of all tables."""
+        del table_name
+        name = type(self).__name__
+        return {"synthesizer_name": name, "synthesizer_parameters": self.get_parameters()}
+
     def answer(self, what: str, table: str | None = None, **how: Any) -> Any:
         """An answer about a table, and how sure it is, as ``FittedTables.answer`` gives it."""
         return self.fitted_tables.answer(what, table, **how)

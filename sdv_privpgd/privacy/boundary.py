@@ -175,12 +175,16 @@ class PrivateTable(_Table):
         siblings: Mapping[tuple[str, bool], int],
         most: int,
         clocks: Mapping[str, Sequence[Column]],
-    ) -> tuple[dict[str, "PrivateTable"], dict[tuple[str, bool], "PrivateTable"], "PrivateTable"]:
+    ) -> tuple[
+        dict[str, "PrivateTable"],
+        dict[tuple[str, bool], "PrivateTable"],
+        dict[tuple[str, str], "PrivateTable"],
+    ]:
         """Opened tables that belong together, and pairs of siblings. No row is read yet.
 
         Rows are those of families, and have what is added of these (``sources/families.py``, which
-        has the proof that a family counts as one row). The last table has a row for each key of
-        the root, also of those that are left out, and no column.
+        has the proof that a family counts as one row). The last ones have keys, by
+        table and column, and say of each whether what leads by it is ``lost``.
 
         Args:
             tables: The tables, opened as if each were alone.
@@ -193,9 +197,10 @@ class PrivateTable(_Table):
                 parent's where that order begins, if it is known.
         """
         own = {name: each._source for name, each in tables.items()}  # noqa: SLF001
-        rows, pairs, root = of_families(own, tree, columns, siblings, most, clocks)
+        rows, pairs, keys = of_families(own, tree, columns, siblings, most, clocks)
         found = {name: PrivateTable(each) for name, each in rows.items()}
-        return found, {name: PrivateTable(each) for name, each in pairs.items()}, PrivateTable(root)
+        of_keys = {name: PrivateTable(each) for name, each in keys.items()}
+        return found, {name: PrivateTable(each) for name, each in pairs.items()}, of_keys
 
     @property
     def dtypes(self) -> Mapping[str, Any]:

@@ -11,7 +11,7 @@ have.
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from statistics import fmean
@@ -23,14 +23,15 @@ import pandas as pd
 from sdv_privpgd._lazy import need
 from sdv_privpgd.base.domain import Clique, Domain
 from sdv_privpgd.base.words import dates, listed, number, share, short_number
-from sdv_privpgd.columns.facts import without_domain
+from sdv_privpgd.columns.facts import ColumnFacts, without_domain
 from sdv_privpgd.columns.labels import Names
+from sdv_privpgd.columns.links import Tree
 from sdv_privpgd.columns.parsing import read_table
 from sdv_privpgd.columns.recoding import Recoding, recoded
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.metrics import l1_by_pair, scores
 from sdv_privpgd.metrics.learning import usefulness
-from sdv_privpgd.metrics.pairs import columns_of, facts_of, keys_of
+from sdv_privpgd.metrics.pairs import columns_of, facts_of, keys_of, of_families
 from sdv_privpgd.metrics.values import (
     READ,
     CommonCells,
@@ -58,6 +59,7 @@ from sdv_privpgd.report.page import (
     folded,
     long_table,
 )
+from sdv_privpgd.report.release import together
 
 Columns = Mapping[str, pd.Series]
 
@@ -438,7 +440,9 @@ def evaluate(
             raise ValueError(
                 "A synthesizer has its own metadata and public_domain: leave both out."
             )
-        return synthetic.evaluate(real, label=label, held_out=held_out, path=path)
+        told = {"label": label, "held_out": held_out}
+        given = {name: each for name, each in told.items() if each is not None}
+        return synthetic.evaluate(real, path=path, **given)
     if metadata is None:
         raise ValueError("metadata is needed to compare tables; a synthesizer has its own.")
     facts = facts_of(metadata)
@@ -528,6 +532,33 @@ def compare(
         facts={"report": "evaluation", "public": False, **numbers, "pairs": listed},
         path=None if path is None else Path(path),
     ).saved(path)
+
+
+def compare_tables(
+    tables: Mapping[str, tuple[Schema, Mapping[str, ColumnFacts]]],
+    tree: Tree,
+    real: Mapping[str, pd.DataFrame],
+    synthetic: Mapping[str, pd.DataFrame],
+) -> Report:
+    """Compares tables that belong together, each with what its rows lead to. Not private.
+
+    Of ``tables`` there are the schema and the facts. Synthetic rows have what links add to them.
+    """
+    used, found, lead = of_families(real, tree), {}, [Text(_SAID)]
+    for name, (schema, facts) in tables.items():
+        own, made = used[name], synthetic[name]
+        columns = tuple(each for each in schema.columns if each.name in own and each.name in made)
+        if columns:
+            read = recoded({e.name: pd.Series(own[e.name]) for e in columns}, Recoding.of(facts))
+            of_both = {each.name: pd.Series(made[each.name]) for each in columns}
+            found[name] = compare(replace(schema, columns=columns), read, of_both)
+        if gone := len(real[name]) - len(own):
+            said = f"{name}: {gone:,} of {len(real[name]):,} real rows are not used in a fit."
+            lead.append(Text(f"{said} They lead nowhere, or are more than max_children."))
+    title = "Synthetic tables beside the real ones"
+    text = as_text([Text(BANNER), *lead])
+    report = together(found, "evaluation of tables", title, text, lead, public=False)
+    return replace(report, page=replace(report.page, banner=BANNER))
 
 
 def _by_pairs(cells: Mapping[str, CommonCells]) -> tuple[dict[Clique, float], dict[str, float]]:

@@ -66,6 +66,15 @@ def as_conditions(told: Mapping[str, Any] | None) -> Mapping[str, Any]:
     return {} if told is None else told
 
 
+def at_most(asked: Any, most: int) -> Any:
+    """The condition on a number that is ``most`` where another one is more."""
+    if isinstance(asked, Between):
+        return Between(
+            *(None if end is None else min(end, most) for end in (asked.low, asked.high))
+        )
+    return asked if asked is None else min(asked, most)
+
+
 Span = tuple[Any, Any]
 """The first and the last value of a range, as a column's cells hold values."""
 

@@ -76,8 +76,8 @@ class Families:
     def _plan(self, table: str, known: Mapping[str, "_Plan"]) -> "_Plan":
         link, key = self.tree.above(table), self.tree.key_of(table)
         keys: dict[Any, int] = {}
-        rows, own = 0, [np.zeros(0, np.int64)]
-        parents = [np.zeros(0, np.int64)]
+        rows, own, leading = 0, [np.zeros(0, np.int64)], (0, 0)
+        parents, strangers, others = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], {}
         clock, *starts = self.clocks.get(table) or (None,)
         times: list[np.ndarray] = []
         names = [*self.tree.keys_of(table), *([] if clock is None else [clock.name])]
@@ -86,7 +86,10 @@ class Families:
                 own.append(self._numbers(table, batch.columns[key], keys, grows=True))
             if link is not None:
                 above = known[link.parent].keys
-                parents.append(self._numbers(link.parent, batch.columns[link.key], above))
+                led = self._numbers(link.parent, batch.columns[link.key], above)
+                away = batch.columns[link.key][led < 0]
+                strangers.append(self._numbers(link.parent, away, others, grows=True))
+                parents.append(led)
             if clock is not None:
                 times.append(times_of(clock, batch))
             rows += len(next(iter(batch.columns.values())))
@@ -99,6 +102,12 @@ class Families:
             above = known[link.parent]
             parent = above.single[np.concatenate(parents)]  # -1 is the last entry
             parent[~np.append(above.stays, False)[parent]] = -1
+            led = np.concatenate(parents)
+            leading = (
+                len(np.unique(parent[parent >= 0])),
+                _number_of(led[(parent < 0) & (led >= 0)], above.keys)
+                + _number_of(np.concatenate(strangers), others),
+            )
             rank = rank_of(parent, *(all_times(times) if clock else ()))
             stays = self._chosen(parent, rank, above, link.max_children, in_order=bool(clock))
             family = np.where(stays, np.append(above.family, -1)[parent], -1)
@@ -106,7 +115,7 @@ class Families:
         place = np.zeros(rows, dtype=np.int64)
         if link is not None:
             place[stays] = 1 + rank_of(parent[stays], rank[stays])
-        plan = _Plan(keys, codes, single, np.asarray(parent), family, stays, place)
+        plan = _Plan(keys, codes, single, np.asarray(parent), family, stays, place, leading)
         if link is not None and link.since is not None and clock is not None:
             began = None
             for start in starts:
@@ -150,6 +159,8 @@ class _Plan:
     stays: np.ndarray  # which rows are used, bool
     # The place of each row that stays among those that lead to the same row, from 1 on.
     place: np.ndarray
+    # How many keys lead to a row of the parent that stays, and how many do not.
+    leading: tuple[int, int]
     # How many children of each link a row has, and how long after the one before it is, by column.
     numbers: dict[str, np.ndarray] = field(default_factory=dict)
 
@@ -192,6 +203,13 @@ def _singles(codes: np.ndarray, keys: Mapping[Any, int]) -> np.ndarray:
     found[:-1][times != 1] = -1
     found[keys.get(None, -1)] = -1  # a missing one is nobody's
     return found
+
+
+def _number_of(codes: np.ndarray, keys: Mapping[Any, int]) -> int:
+    """How many keys are among codes, and rows without one."""
+    rows = np.bincount(codes, minlength=1)
+    is_missing = np.arange(len(rows)) == keys.get(None, -1)
+    return int(np.where(is_missing, rows, rows > 0).sum())
 
 
 class FamilySource:
@@ -304,27 +322,52 @@ class FamilySource:
         return found | {name: pd.Series(plan.numbers[name]) for name in names if name not in found}
 
 
-class RootSource:
-    """A row for each key of the root, and for each of its rows without a key: nothing of them.
+class KeySource:
+    """The keys of a table, and whether what leads by one is ``lost``: no more of them.
 
-    It has those of rows that are left out. Take away a row of the root, or all rows of a key, and
-    one of these goes at most.
+    Of the root it has a row for each key, and for each row without one, also of rows that are left
+    out; none is called lost. Take away a row of the root, or all rows of a key, and one of these
+    goes at most.
+
+    Of a table between it has the first two rows of each family that stay, as 1 / 2: of one alone a
+    family would not tell that its rows share a key, and more of them would have more noise. Of the
+    rows of a key all but the first one are lost; those without a key are not. Take away a family,
+    and its two rows are gone. Where one of them was the first one of its key, a later one is that:
+    so as many rows go as there were, whichever of both kinds they are of.
+
+    Of what a table says of the root it has a row for each key, and for each row without one. It is
+    lost if it leads to no row that stays. Take away a row of the root and all that leads to its
+    key, and one of these goes at most. Rows that lead nowhere are as if each key were a family.
     """
 
-    def __init__(self, families: Families) -> None:
-        """Takes the families."""
-        self._families = families
+    def __init__(self, families: Families, table: str, key: str) -> None:
+        """Takes the families, one of their tables, and its key or that which leads to the root."""
+        self._families, self._table = families, table
+        self._link = families.tree.above(table)
+        self._leads = self._link is not None and self._link.key == key
         self.people = families.tree.root_key, families.most, True
-        self.names, self.dtypes, self.numbered = [], {}, "number"
+        self.names, self.dtypes, self.numbered = ["lost"], {"lost": np.dtype(bool)}, "number"
+        self._number = 1 if self._leads else min(families.tree.most_of(table), 2)
 
     def num_rows(self) -> int:
-        plan = self._families.plans[self._families.tree.root]
-        rows = np.bincount(plan.codes, minlength=len(plan.keys))
-        is_missing = np.arange(len(rows)) == plan.keys.get(None, -1)
-        return int(np.where(is_missing, rows, 1).sum())
+        return len(self._lost)
+
+    @cached_property
+    def _lost(self) -> np.ndarray:
+        """Whether what leads by each key is lost."""
+        plan = self._families.plans[self._table]
+        if self._leads:
+            return np.repeat([False, True], plan.leading)
+        nobody = plan.keys.get(None, -1)
+        if self._link is None:
+            return np.zeros(_number_of(plan.codes, plan.keys), dtype=bool)
+        rows = np.flatnonzero(plan.stays)
+        codes = plan.codes[rows[rank_of(plan.family[rows]) < self._number]]
+        return (rank_of(codes) > 0) & (codes != nobody)
 
     def batches(self, names: Sequence[str]) -> Iterator[Batch]:
-        yield Batch(1.0, {name: pd.Series(np.ones(self.num_rows(), np.int64)) for name in names})
+        found = {"lost": self._lost, "number": np.full(self.num_rows(), self._number)}
+        yield Batch(1.0, {name: pd.Series(found[name]) for name in names})
 
 
 class SiblingSource:

@@ -13,7 +13,7 @@ from sdv_privpgd.columns.links import Tree
 from sdv_privpgd.columns.recoding import Recoding, recoded
 from sdv_privpgd.columns.visits import Visits
 from sdv_privpgd.sources.csv import CsvFiles, CsvSource, public_dtype
-from sdv_privpgd.sources.families import Families, FamilySource, RootSource, SiblingSource
+from sdv_privpgd.sources.families import Families, FamilySource, KeySource, SiblingSource
 from sdv_privpgd.sources.files import open_files
 from sdv_privpgd.sources.frames import FrameSource
 from sdv_privpgd.sources.people import PeopleSource
@@ -102,10 +102,10 @@ def of_families(
     siblings: Mapping[tuple[str, bool], int],
     most: int,
     clocks: Mapping[str, Sequence[Column]],
-) -> tuple[dict[str, Source], dict[tuple[str, bool], Source], Source]:
+) -> tuple[dict[str, Source], dict[tuple[str, bool], Source], dict[tuple[str, str], Source]]:
     """Tables that belong together, with what is added of their families, and pairs of siblings.
 
-    The last one has all keys of the root, to be counted.
+    The last ones have keys to be counted: those of ``tree.counted``.
 
     Raises ``SourceError`` if there is no such column of keys.
     """
@@ -124,7 +124,8 @@ def of_families(
         for (name, in_order), each in siblings.items()
     }
     rows = {name: FamilySource(families, name) for name in tree.tables}
-    return {**rows}, {**pairs}, RootSource(families)
+    keys = {each: KeySource(families, *each) for each in tree.counted}
+    return {**rows}, {**pairs}, {**keys}
 
 
 def require_column(source: Source, name: str, purpose: str) -> None:

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from sdv_privpgd import (
+    Between,
     Boolean,
     Categorical,
     Datetime,
@@ -191,6 +192,44 @@ def test_as_many_rows_lead_to_one_as_it_may_say():
     rows = made.sample(2_000)
     held = rows["people"]["home"].value_counts().reindex(rows["homes"]["home"])
     assert (held.to_numpy() == rows["homes"]["size"]).all()
+
+    for asked in (2, Between(2, 9)):
+        rows = made.sample(200, where={"size": asked})
+        held = rows["people"]["home"].value_counts().reindex(rows["homes"]["home"])
+        assert (held.to_numpy() == rows["homes"]["size"]).all()
+        assert set(held) <= ({2} if asked == 2 else {2, 3})
+
+
+def test_rows_of_the_root_have_what_is_asked_of_them(fitted):
+    for old, number in ((True, 1.5), (False, 0.0)):
+        rows = fitted.sample(500, where={"old": old})
+        assert (rows["people"]["old"] == old).all()
+        assert rows["stays"]["person"].isin(rows["people"]["id"]).all()
+        assert len(rows["stays"]) / 500 == pytest.approx(number, abs=0.2)
+    for name in ("id", "ward"):
+        with pytest.raises(ValueError, match="no modelled columns of 'people': choose from"):
+            fitted.sample(5, where={name: "A"})
+
+
+def test_families_are_compared_with_the_real_ones_and_what_is_said_is_not_private(
+    fitted, tables, tmp_path
+):
+    few = {**tables, "people": tables["people"][:40]}
+    found = fitted.evaluate(few, path=tmp_path / "page.html")
+    for text in (str(found), (tmp_path / "page.html").read_text()):
+        assert "NOT PRIVATE" in text
+        assert "real rows are not used in a fit" in text
+    numbers = found.to_dict()
+    assert not numbers["public"]
+    assert numbers["tables"]["stays"]["columns"].keys() >= {"ward", "people.old", "number of drugs"}
+    with pytest.raises(ValueError, match="real tables are to be"):
+        fitted.evaluate({"people": few["people"]})
+
+
+def test_what_was_found_is_declared_for_another_fit(fitted):
+    found = fitted.discovered_domain()
+    assert found["stays"].keys() == {"days", "ward"}
+    Asked.of(found, LINKS, 1.0, 1e-6).require()
 
 
 def test_rows_are_numbered_and_read_in_the_order_of_their_numbers():
@@ -406,8 +445,9 @@ def test_keys_that_lead_nowhere_stop_a_fit_after_the_first_questions(tables):
 
 def test_a_root_of_one_key_alone_is_told_of_after_a_fit(tables):
     again = {**tables, "people": tables["people"].assign(id="A")}
-    said = fit_tables(again, COLUMNS, LINKS, 1.0, 1e-6, method="independent").warnings
-    assert said[0].startswith("Next to no row of 'people' seems to be used: see whether keys in")
+    told = {"allow_lost": {"people": ["number of stays", "number of bills"]}}
+    said = fit_tables(again, COLUMNS, LINKS, 1.0, 1e-6, method="independent", **told).warnings
+    assert said[0].startswith("Noise hides whether any row of 'people' is used: there are too few")
 
 
 @pytest.mark.parametrize("keys", [[None] * 2_000 + [*range(1_000)], np.arange(3_000) % 2_000])
@@ -416,6 +456,30 @@ def test_a_root_whose_keys_are_no_keys_stops_a_fit_after_the_first_questions(tab
     with pytest.raises(DomainMismatchError, match="Of the keys in") as said:
         fit_tables(*given, method="independent")
     assert said.value.ledger.spent() < 0.3
+
+
+def test_many_rows_that_lead_nowhere_stop_a_fit_unless_that_is_how_it_is(tables):
+    given = {**tables, "people": tables["people"][::2]}, COLUMNS, LINKS, 3.0, 1e-6
+    with pytest.raises(DomainMismatchError, match=r"'stays\.person' 5. % are missing, or") as said:
+        fit_tables(*given, method="independent")
+    assert said.value.ledger.spent() < 0.3
+    lost = {"people": ["number of stays", "number of bills"]}
+    fitted = fit_tables(*given, method="independent", allow_lost=lost)
+    assert not any("Of the keys" in each for each in fitted.warnings)
+
+
+def test_keys_of_a_table_between_that_are_there_again_stop_a_fit_after_the_first_questions(tables):
+    number = tables["stays"].groupby("person").cumcount()  # each person's stays begin with 0
+    named = dict(zip(tables["stays"]["stay"], number, strict=True))
+    drugs = tables["drugs"].assign(stay=tables["drugs"]["stay"].map(named))
+    given = {**tables, "stays": tables["stays"].assign(stay=number), "drugs": drugs}
+    told = COLUMNS, LINKS, 3.0, 1e-6
+    with pytest.raises(DomainMismatchError, match=r"'stays\.stay' .* rows of 'drugs' that") as said:
+        fit_tables(given, *told, method="independent")
+    assert said.value.ledger.spent() < 0.3
+    lost = {"stays": ["stay", "number of drugs"]}
+    fitted = fit_tables(given, *told, method="independent", allow_lost=lost)
+    assert not any("'stays.stay'" in each for each in fitted.warnings)
 
 
 def test_a_pattern_of_fewer_keys_than_the_root_has_stops_a_fit_after_the_first_questions(tables):

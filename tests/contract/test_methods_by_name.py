@@ -55,13 +55,21 @@ def test_every_method_makes_rows_by_its_name(name, monkeypatch):
     assert said["method"].startswith(type(named_methods()[name]()).__name__)
 
 
-@pytest.mark.parametrize("name", ["mst+particles", "rap+++particles", "private_gsd+pgm"])
-def test_a_name_may_have_another_engine(name):
-    asks, _, engine = name.rpartition("+")
+@pytest.mark.parametrize(
+    ("asks", "engine"),
+    [("mst", "particles"), ("rap++", "particles"), ("private_gsd", "pgm"), ("mst", "rap++")],
+)
+def test_a_name_may_have_another_engine(asks, engine):
+    name = f"{asks}+{engine}"
     found = method_of(name, seed=7)
     assert type(found) is type(method_of(asks))
     assert type(found.engine).__name__ == ENGINES[engine].split(":")[1]
     assert getattr(found.engine, "seed", 7) == 7
+
+
+def test_a_method_without_an_engine_takes_none():
+    with pytest.raises(ValueError, match="'dp-ctgan' makes its rows without an engine"):
+        method_of("dp-ctgan+particles")
 
 
 @pytest.mark.parametrize("method", [MST(), AIM(max_megabytes=2), MWEM(), Independent()], ids=repr)

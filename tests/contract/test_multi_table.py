@@ -283,6 +283,12 @@ def test_what_would_look_at_rows_is_refused(call, given):
         getattr(synthesizer(), call)(*given)
 
 
+def test_the_parameters_of_a_table_are_those_of_all():
+    own = synthesizer().get_table_parameters("homes")
+    assert own["synthesizer_name"] == "PrivPGDMultiTableSynthesizer"
+    assert own["synthesizer_parameters"].keys() == synthesizer().get_parameters().keys()
+
+
 def test_what_does_not_fit_is_said_in_public_words():
     own = tables()
     made = synthesizer()

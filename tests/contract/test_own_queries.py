@@ -16,13 +16,17 @@ from sdv_privpgd import (
     Ordinal,
     PrivacyBudgetError,
     PrivacyLedger,
+    PrivPGDSynthesizer,
+    draft_metadata,
     fit_table,
     measure,
+    plan_table,
 )
 from sdv_privpgd.audit import audit_fit
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.estimate.features import EmbeddingQuery
 from sdv_privpgd.fitting.mismatch import UNREAD
+from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.methods import (
     DPCTGAN,
     DPMERF,
@@ -237,19 +241,33 @@ def test_what_rows_are_about_comes_out_where_noise_is_small():
 def test_a_delta_that_is_too_small_is_refused_before_anything_is_spent(delta):
     kept = Fraction(delta) * DPDiffusion.own_delta
     private = curator(Books(PrivacyLedger.open(8.0, delta, Adjacency.REPLACE_ONE, reserved=kept)))
-    with pytest.raises(PrivacyBudgetError, match="allow a larger delta"):
+    with pytest.raises(PrivacyBudgetError, match="Choose a larger delta"):
         NETWORKS[0].measure(private)
     assert not private.ledger.charges
-    with pytest.raises(PrivacyBudgetError, match="allow a larger delta"):
-        trained(epsilon=8.0, delta=delta)
+    for refused in (
+        lambda: trained(epsilon=8.0, delta=delta),
+        lambda: plan_table(FEW, 8.0, delta, num_rows=200, method="dp-ctgan"),
+        lambda: PrivPGDSynthesizer(draft_metadata(TABLE.dtypes), 8.0, delta, method="dp-ctgan"),
+    ):
+        with pytest.raises(PrivacyBudgetError, match="Choose a larger delta") as told:
+            refused()
+        assert not hasattr(told.value, "__notes__")  # which would say what was spent
+
+
+def test_a_delta_that_follows_from_the_rows_is_refused_before_one_of_them_is_read():
+    settings = Settings(epsilon=1.0, delta=1e-5, delta_is_usual=True, method="dp-diffusion")
+    assert settings.for_rows(100_000).delta == 1e-6
+    with pytest.raises(PrivacyBudgetError, match="delta=1e-08 less is left here"):
+        settings.for_rows(10_000_000)
 
 
 def test_a_training_is_not_refined_and_nothing_is_spent_by_asking():
     fitted = trained()
     spent = fitted.ledger
-    with pytest.raises(PrivacyBudgetError, match="cannot be refined"):
+    with pytest.raises(PrivacyBudgetError, match="cannot be refined") as refused:
         fitted.refine(TABLE[list(FEW)], 1.0)
     assert fitted.ledger == spent
+    assert not hasattr(refused.value, "__notes__")
     private = curator(Books(raised(spent, 1.0)))
     with pytest.raises(PrivacyBudgetError, match="cannot be refined"):
         NETWORKS[0].measure(private)

@@ -377,11 +377,13 @@ class TestOpening:
     def test_tables_that_belong_together_are_rows_of_families_and_pairs(self, monkeypatch):
         own, row, pair, key = (FrameSource({"a": CANARY["a"]}) for _ in range(4))
         asked, rest = [], ("tree", "columns", "siblings", 3, "clocks")
-        noted = lambda *said: asked.append(said) or ({"homes": row}, {"people": pair}, key)
+        noted = lambda *said: (
+            asked.append(said) or ({"homes": row}, {"people": pair}, {"homes": key})
+        )
         monkeypatch.setattr(boundary, "of_families", noted)
         rows, pairs, keys = PrivateTable.together({"homes": PrivateTable(own)}, *rest)
         assert asked == [({"homes": own}, *rest)]
-        found = rows["homes"], pairs["people"], keys
+        found = rows["homes"], pairs["people"], keys["homes"]
         assert [each._source for each in found] == [row, pair, key]
 
 

@@ -17,7 +17,7 @@ from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery, GroupedMarginalQuery, MarginalQuery
-from sdv_privpgd.sources.families import Families, FamilySource, RootSource, SiblingSource
+from sdv_privpgd.sources.families import Families, FamilySource, KeySource, SiblingSource
 from sdv_privpgd.sources.frames import FrameSource
 from sdv_privpgd.sources.people import person_of
 
@@ -28,6 +28,7 @@ TREE, IN_ORDER = (
     for by in ({}, {"order": "y", "start": "x"})
 )
 MOST = 18
+TRUTH = {"sdtype": "boolean", "range_is_nullable": False}
 VALUES = {"sdtype": "categorical", "range_values": [0, 1, 2]}
 COUNTED = {"sdtype": "numerical", "range_min": 0, "range_max": 9, "decimal_places": 0}
 SCHEMAS = {
@@ -78,7 +79,8 @@ def families(persons, visits, drugs, *, in_order=False):
 def opened(rows, *, in_order):
     """Each table of families, and the pairs of siblings, with what their columns are."""
     found = families(*rows, in_order=in_order)
-    yield PrivateTable(RootSource(found)), Schema(())
+    for named in found.tree.counted:
+        yield PrivateTable(KeySource(found, *named)), Schema.from_sdv({"lost": TRUTH})
     for name, facts in SCHEMAS.items():
         since = {SINCE: VALUES} if in_order and name == "visit" else {}
         yield PrivateTable(FamilySource(found, name)), Schema.from_sdv(facts | since)
@@ -217,6 +219,20 @@ def test_a_key_that_two_rows_have_leads_nowhere():
     assert found.plans["person"].stays.tolist() == [False, False, True]
     assert found.plans["visit"].stays.tolist() == [False, True, True]
     assert found.plans["drug"].stays.tolist() == [False]
+
+
+def test_of_keys_it_is_told_whether_what_leads_by_them_is_lost():
+    persons = [("A", 0), ("B", 1), ("B", 2), (None, 0), (None, 1), ("C", 0)]
+    visits = [(1, "A", 0), (2, "A", 0), (1, "C", 0), (None, "C", 1), (1, "C", 0), (2, "B", 0)]
+    found = families(persons, [*visits, (3, "X", 0), (4, "X", 0), (5, None, 0), (6, None, 0)], [])
+    (batch,) = KeySource(found, "person", "id").batches(["lost"])
+    assert batch.columns["lost"].tolist() == [False] * 5
+    (batch,) = KeySource(found, "visit", "id").batches(["lost", "number"])
+    assert batch.columns["lost"].tolist() == [False, False, True, False]  # two of each family
+    assert batch.columns["number"].tolist() == [2] * 4
+    (batch,) = KeySource(found, "visit", "person").batches(["lost", "number"])
+    assert batch.columns["lost"].tolist() == [False] * 2 + [True] * 4  # A and C; B, X and nobody's
+    assert batch.columns["number"].tolist() == [1] * 6
 
 
 def test_long_numbers_and_uuids_are_keys():

@@ -24,7 +24,7 @@ from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.methods.method import Method, measure_tables
 from sdv_privpgd.privacy.accounting import delta_of_one
 from sdv_privpgd.privacy.curator import Curator
-from sdv_privpgd.privacy.ledger import PrivacyBudgetError, PrivacyLedger
+from sdv_privpgd.privacy.ledger import TRAINED, PrivacyBudgetError, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency, Measurement
 from sdv_privpgd.synthesize.engine import Model, Particles, default_number
 
@@ -115,6 +115,21 @@ class _Trained(Method):
             return "it trains by opacus, which is not installed: pip install 'sdv-privpgd[dp-sgd]'."
         return None
 
+    def require_budget(self, ledger: PrivacyLedger) -> None:
+        if any(charge.mechanism == TRAINED for charge in ledger.charges):
+            raise PrivacyBudgetError(
+                "A training by private gradients has used up the part of delta that it needs, so "
+                "it cannot be refined: fit anew."
+            )
+        rows = ledger.rows_counted * (2 if ledger.adjacency is Adjacency.REPLACE_ONE else 1)
+        mu, kept = math.sqrt(ledger.remaining * (1 - TABLES)) / rows, _kept(ledger)
+        if kept <= 0 or delta_of_one(mu, float(kept), rows) < 2 * LEAST_DELTA:
+            raise PrivacyBudgetError(
+                f"Private gradients need a part of delta, {2 * LEAST_DELTA:g} or more for one row, "
+                f"and of delta={ledger.delta:g} less is left here. Choose a larger delta, a "
+                "smaller epsilon, or fewer rows of a person."
+            )
+
     def counted(self, measurements: Sequence[Measurement]) -> str:
         del measurements
         return (
@@ -129,7 +144,7 @@ class _Trained(Method):
         domain, ledger = curator.domain, curator.ledger
         if refused := self.refusal(domain):
             raise ImportError(f"{type(self).__name__} cannot be used: {refused}")
-        _require_delta(ledger)
+        self.require_budget(ledger)
         from sdv_privpgd.methods.dp_sgd.training import Trainer
 
         cliques, share = self.cliques(domain), ledger.remaining * TABLES
@@ -262,19 +277,6 @@ class DPCTGAN(_Trained):
 def _kept(ledger: PrivacyLedger) -> Fraction:
     """What is left of the reserved part of delta."""
     return ledger.reserved - sum((charge.delta for charge in ledger.charges), Fraction(0))
-
-
-def _require_delta(ledger: PrivacyLedger) -> None:
-    """Raises ``PrivacyBudgetError`` where a training would be refused after the tables."""
-    rows = ledger.rows_counted * (2 if ledger.adjacency is Adjacency.REPLACE_ONE else 1)
-    mu = math.sqrt(ledger.remaining * (1 - TABLES)) / rows
-    kept = _kept(ledger)
-    if kept <= 0 or delta_of_one(mu, float(kept), rows) < 2 * LEAST_DELTA:
-        raise PrivacyBudgetError(
-            "DP-SGD needs a part of delta of its own, which fits reserve, and too little is left "
-            "of it. A training that is done has used it up, and cannot be refined: fit anew, or "
-            "allow a larger delta."
-        )
 
 
 METHODS = {"dp-diffusion": DPDiffusion, "dp-ctgan": DPCTGAN}

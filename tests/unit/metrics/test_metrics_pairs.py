@@ -9,6 +9,7 @@ import pytest
 from scipy.stats import wasserstein_distance
 
 from sdv_privpgd.base.domain import Domain
+from sdv_privpgd.columns.links import Link, Tree
 from sdv_privpgd.metrics import (
     covariance_error,
     fidelity_by_pair,
@@ -16,7 +17,7 @@ from sdv_privpgd.metrics import (
     range_errors,
     sw1_by_pair,
 )
-from sdv_privpgd.metrics.pairs import average
+from sdv_privpgd.metrics.pairs import average, of_families
 
 DOMAIN = Domain(("a", "b", "c"), (2, 3, 5))
 PAIRS = list(combinations(range(3), 2))
@@ -248,3 +249,16 @@ def test_columns_of_one_number_or_none_have_levels_and_no_ranges():
     errors = range_errors(real, synthetic, numeric=NUMERIC, num_queries=100)
     assert {errors[text] for text in errors if "x in" in text} == {0.0}
     assert fidelity_by_pair(real, real, numeric=NUMERIC)["x", "z"] == 0
+
+
+def test_real_families_are_joined_as_a_fit_joins_them():
+    homes = pd.DataFrame({"home": ["1", "2", "02"], "rents": [True, False, True]}, index=[5, 6, 7])
+    people = pd.DataFrame({"home": [1.0, 1.0, 1.0, 2.0, np.nan], "age": [3, 4, 5, 6, 7]})
+    tree = Tree((Link("homes", "people", "home", 2),))
+    found = of_families({"homes": homes, "people": people}, tree)
+    assert found["homes"].to_dict("list") == {
+        "home": ["1"], "rents": [True], "number of people": [2],
+    }  # fmt: skip
+    assert found["people"]["homes.rents"].tolist() == [True, True]
+    assert set(found["people"]["age"]) < {3, 4, 5}
+    assert not len(of_families({"homes": homes[:0], "people": people}, tree)["people"])
