@@ -58,7 +58,7 @@ def as_declared(
     found, domain = dict(columns), named_by_text(domain)
     for name, own in columns.items() if isinstance(domain, Mapping) else ():
         said = getattr(kind := domain.get(name, {}), "sdtype", None)
-        if name not in keys and said not in (None, "id", "ordinal", own.get("sdtype")):
+        if name not in keys and said not in (None, "id", own.get("sdtype")):
             form = {key: fact for key, fact in kind.items() if key == "datetime_format"}
             found[name] = {"sdtype": said, **form}
     return found

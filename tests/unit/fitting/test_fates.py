@@ -8,8 +8,10 @@ import pytest
 import sdv_tables
 from made_up import made_up, quiet
 from sdv.cag import Inequality
+from sdv.sampling import Condition
 
 from sdv_privpgd import (
+    Between,
     Boolean,
     Categorical,
     ColumnsLostError,
@@ -17,6 +19,7 @@ from sdv_privpgd import (
     DomainMismatchError,
     Key,
     Numerical,
+    Ordinal,
     PrivPGDSynthesizer,
     check,
     check_domain,
@@ -223,6 +226,18 @@ def test_a_declared_type_beats_that_of_metadata():
     pd.to_datetime(rows["came"], format="%d.%m.%Y")
     with pytest.raises(ValueError, match="'id', which is not modelled: it is a key"):
         PrivPGDSynthesizer(metadata, 1.0, public_domain={"id": Numerical()})
+
+
+@pytest.mark.parametrize("sdtype", ["numerical", "categorical"])
+def test_categories_are_in_order_if_they_are_declared_so_whatever_the_metadata_says(sdtype):
+    pain = pd.DataFrame({"pain": [1, 2, 3] * 200})
+    metadata = sdv_tables.metadata_of({"pain": {"sdtype": sdtype}})
+    domain = {"pain": Ordinal([1, 2, 3])}
+    assert not check_domain(metadata, domain)
+    own = PrivPGDSynthesizer(metadata, 3.0, method="mst", public_domain=domain)
+    own.fit(pain)
+    rows = own.sample_from_conditions([Condition({"pain": Between(2, None)}, num_rows=50)])
+    assert rows["pain"].isin([2, 3]).all()
 
 
 GERMAN = pd.date_range("2020-01-01", periods=ROWS, freq="h").strftime("%d.%m.%Y")
