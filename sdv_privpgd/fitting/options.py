@@ -583,8 +583,8 @@ def _require_order(
         )
     if kind not in ("numerical", "datetime") or None in map(facts.get, ("range_min", "range_max")):
         raise ValueError(
-            f"Link.order names {link.order!r}, which must be a column of numbers or dates of "
-            f"{link.child!r} with a declared range."
+            f"Link.order, or a sequence_index of metadata, names {link.order!r}, which must be a "
+            f"column of numbers or dates of {link.child!r} with a declared range."
         )
 
 

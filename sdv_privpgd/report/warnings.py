@@ -110,7 +110,7 @@ FIT_RULES = (
          "The rows are few for this epsilon and these columns: {}. Choose fewer columns or cells, "
          "or a larger epsilon."),
     Rule(Rank.NOISE, measures.correlations, 0.15,
-         "Correlations of two columns come out weaker than they are, by about {} on average. "
+         "Correlations of two columns come out weaker than they are, by {} on average. "
          "Choose fewer columns, or a larger epsilon."),
     Rule(Rank.NOISE, measures.coarse_pairs, 0,
          "{} of columns were measured over a few groups of values alone, because there are too "

@@ -69,7 +69,7 @@ def _scores(table, epsilon, method):
     real, ours = (each[numbers].astype(float).corr("spearman") for each in (table, rows))
     above = np.triu_indices(len(numbers), 1)
     real, ours = (np.nan_to_num(each.to_numpy()[above]) for each in (real, ours))
-    said = re.search(r"weaker than they are, by about (\S+) %", " ".join(fitted.warnings))
+    said = re.search(r"weaker than they are, by (\S+) %", " ".join(fitted.warnings))
     return {
         "column": np.mean([_distance(table[name], rows[name]) for name in table]),
         "whole": _mean([abs(_whole(table[name]) - _whole(rows[name])) for name in floats]),
