@@ -209,12 +209,18 @@ class Tree(FieldsAlone):
 
     @property
     def counted(self) -> list[tuple[str, str]]:
-        """The tables and columns of keys that are counted, the root's first.
-
-        They are those that others lead to, and those that lead to the root.
-        """
+        """The tables and columns of keys that are counted, the root's first."""
         own = [(table, str(self.key_of(table))) for table in self.tables if self.below(table)]
-        return own + [(each.child, each.key) for each in self.below(self.root)]
+        return own + [(each.child, each.key) for each in self.links]
+
+    def most_keys(self, table: str, key: str) -> int:
+        """How many keys there are at most for each that is counted and leads somewhere.
+
+        Of keys that lead to a table between, two of each family are counted, as a half each.
+        """
+        link = self.above(table)
+        most = 1 if link is None or link.key != key else self.most_of(link.parent)
+        return most if most == 1 else max(most, 2)
 
     def allows(self, table: str, key: str) -> tuple[str, str]:
         """The table and column to be named by whom a key that is counted may be lost."""

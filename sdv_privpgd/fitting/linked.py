@@ -16,6 +16,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import date
+from fractions import Fraction
 from functools import partial
 from types import MappingProxyType
 from typing import Any
@@ -255,7 +256,8 @@ class RunningTables:
             said[:0] = link.on_numbers(made.first(AT_ONCE)[link.number].to_numpy(float))
         root: Any = fitted[told.tree.root].answer("count")
         said[:0] = [told.tree.keeps_nothing] if root.estimate < 3 * root.stddev else []
-        said[:0] = self._on_left_out(root.estimate, root.stddev, SOME, SURE).values()
+        sure = SURE + 1  # of several columns
+        said[:0] = self._on_left_out(root.estimate, root.stddev, SOME, sure).values()
         return replace(found, warnings=tuple(said))
 
     def _so_far(
@@ -310,10 +312,11 @@ class RunningTables:
     def _count_keys(self, table: str, key: str, books: Books) -> None:
         """Asks how many keys a column has, and of how many it is lost what leads by them.
 
-        The root's have as much of the budget of the books as the first question, others half
+        The root's have as much of the budget of the books as the first question, others two fifths
         (``KeySource``).
         """
-        part = part_for_first(books.ledger, (), None) / (1 if table == self.told.tree.root else 2)
+        part = part_for_first(books.ledger, (), None)
+        part *= 1 if table == self.told.tree.root else Fraction(2, 5)
         schema = Schema.from_sdv({"lost": {"sdtype": "boolean", "range_is_nullable": False}})
         curator = self.keys[table, key].curator(schema, books)
         asked, what = [MarginalQuery(("lost",))], f"number of keys in {table}.{key}"
@@ -329,14 +332,16 @@ class RunningTables:
         """
         found, tree = {}, self.told.tree
         for (table, key), answered in self.numbers.items():
-            number, out = answered.answer.sum(), answered.answer[1]
-            error = answered.stddev
+            most, (kept, out) = tree.most_keys(table, key), answered.answer
+            fewest, number = out + min(most, 2) * kept, out + most * kept
+            error = answered.stddev * math.hypot(1, least * most)
             if table == tree.root:
-                number, out = answered.answer[0], answered.answer[0] - used
-                error = math.hypot(apart, error)
+                fewest, number, out = kept, kept, kept - used
+                error = math.hypot(apart, answered.stddev)
             if out - sure * error > least * number:
-                part = share(min(float(out / number), 1.0))
-                found[table, key] = tree.leaves_out(table, key, part)
+                part = share(float(out / max(fewest, 1)))
+                said = part if number == fewest else f"up to {part}"
+                found[table, key] = tree.leaves_out(table, key, said)
         return found
 
     def _require_led(self, first: Mapping[str, Transcript]) -> None:

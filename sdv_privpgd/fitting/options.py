@@ -528,8 +528,8 @@ class Asked:
         if not isinstance(tables, Mapping) or set(tables) != set(self.tree.tables):
             given = sorted(map(str, tables)) if isinstance(tables, Mapping) else type(tables)
             raise ValueError(
-                f"tables is a dictionary of the tables {sorted(self.tree.tables)!r} of the links, "
-                f"got {given!r}."
+                f"The links are of the tables {sorted(self.tree.tables)!r}: give a dictionary of "
+                f"them, got {given!r}."
             )
         names = self.tree.tables
         private = {name: self._opened(name, tables[name]) for name in names}

@@ -87,6 +87,7 @@ class Families:
             if link is not None:
                 above = known[link.parent].keys
                 led = self._numbers(link.parent, batch.columns[link.key], above)
+                led[led == above.get(None, -1)] = -1
                 away = batch.columns[link.key][led < 0]
                 strangers.append(self._numbers(link.parent, away, others, grows=True))
                 parents.append(led)
@@ -102,12 +103,11 @@ class Families:
             above = known[link.parent]
             parent = above.single[np.concatenate(parents)]  # -1 is the last entry
             parent[~np.append(above.stays, False)[parent]] = -1
-            led = np.concatenate(parents)
-            leading = (
-                len(np.unique(parent[parent >= 0])),
-                _number_of(led[(parent < 0) & (led >= 0)], above.keys)
-                + _number_of(np.concatenate(strangers), others),
-            )
+            led, used = np.concatenate(parents), np.unique(parent[parent >= 0])
+            gone = _number_of(np.concatenate(strangers), others)
+            if link.parent == self.tree.root:
+                gone += len(np.unique(led[(parent < 0) & (led >= 0)]))
+            leading = int(np.count_nonzero(rank_of(above.family[used]) < 2)), gone
             rank = rank_of(parent, *(all_times(times) if clock else ()))
             stays = self._chosen(parent, rank, above, link.max_children, in_order=bool(clock))
             family = np.where(stays, np.append(above.family, -1)[parent], -1)
@@ -159,7 +159,7 @@ class _Plan:
     stays: np.ndarray  # which rows are used, bool
     # The place of each row that stays among those that lead to the same row, from 1 on.
     place: np.ndarray
-    # How many keys lead to a row of the parent that stays, and how many do not.
+    # How many keys lead to a row of the parent that stays, two of a family at most; and nowhere.
     leading: tuple[int, int]
     # How many children of each link a row has, and how long after the one before it is, by column.
     numbers: dict[str, np.ndarray] = field(default_factory=dict)
@@ -338,16 +338,21 @@ class KeySource:
     Of what a table says of the root it has a row for each key, and for each row without one. It is
     lost if it leads to no row that stays. Take away a row of the root and all that leads to its
     key, and one of these goes at most. Rows that lead nowhere are as if each key were a family.
+    Of what a table says of one between it has two keys of each family at most, as 1 / 2, that lead
+    to rows that stay; and each key that no row has, and each row without one, which are lost. Take
+    away a family, with all that leads to its keys, and its two are gone. What is lost leads to none
+    of its rows.
     """
 
     def __init__(self, families: Families, table: str, key: str) -> None:
-        """Takes the families, one of their tables, and its key or that which leads to the root."""
+        """Takes the families, one of their tables, and its key or that to its parent."""
         self._families, self._table = families, table
         self._link = families.tree.above(table)
         self._leads = self._link is not None and self._link.key == key
         self.people = families.tree.root_key, families.most, True
         self.names, self.dtypes, self.numbered = ["lost"], {"lost": np.dtype(bool)}, "number"
-        self._number = 1 if self._leads else min(families.tree.most_of(table), 2)
+        of_family = table if self._link is None or not self._leads else self._link.parent
+        self._number = min(families.tree.most_of(of_family), 2)
 
     def num_rows(self) -> int:
         return len(self._lost)
@@ -366,7 +371,8 @@ class KeySource:
         return (rank_of(codes) > 0) & (codes != nobody)
 
     def batches(self, names: Sequence[str]) -> Iterator[Batch]:
-        found = {"lost": self._lost, "number": np.full(self.num_rows(), self._number)}
+        number = np.where(self._lost & self._leads, 1, self._number)
+        found = {"lost": self._lost, "number": number}
         yield Batch(1.0, {name: pd.Series(found[name]) for name in names})
 
 

@@ -233,6 +233,11 @@ def test_of_keys_it_is_told_whether_what_leads_by_them_is_lost():
     (batch,) = KeySource(found, "visit", "person").batches(["lost", "number"])
     assert batch.columns["lost"].tolist() == [False] * 2 + [True] * 4  # A and C; B, X and nobody's
     assert batch.columns["number"].tolist() == [1] * 6
+    drugs = [(2, 0), (3, 0), (3, 0), (8, 0), (8, 1), (None, 0), (None, 1), (1, 0)]
+    found = families([("A", 0)], [(1, "A", 0), (2, "A", 0), (3, "A", 0)], drugs)
+    (batch,) = KeySource(found, "drug", "visit").batches(["lost", "number"])
+    assert batch.columns["lost"].tolist() == [False] * 2 + [True] * 3  # two of A; 8 and nobody's
+    assert batch.columns["number"].tolist() == [2] * 2 + [1] * 3
 
 
 def test_long_numbers_and_uuids_are_keys():
