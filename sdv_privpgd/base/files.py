@@ -254,6 +254,14 @@ def _files_of(paths: str | os.PathLike | Sequence) -> list[Path]:
         )
     if not found:
         raise SourceError(f"There is no file {os.fspath(paths)}.")
+    folders = {part for path in found for part in path.parts[:-1]} - {*Path(text).parts}
+    if columns := sorted({part.split("=")[0] for part in folders if "=" in part}):
+        raise SourceError(
+            f"The columns {columns!r} stand in names of folders of {os.fspath(paths)}, and not in "
+            "files: they are not read. Write files that have them (Python also takes "
+            "pyarrow.dataset.dataset(FOLDER, partitioning='hive')), or name the files one by one "
+            "to leave them out."
+        )
     return found
 
 

@@ -4,7 +4,7 @@ import re
 from argparse import Namespace
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import time
+from datetime import date, time
 from decimal import Decimal
 from pathlib import Path
 from shlex import quote
@@ -330,8 +330,9 @@ def detected(
         is_number = kind in ("ordinal", "numerical") and is_numeric_dtype(column.dtype)
         if is_open and are_all(time, column):
             written[name] = dict(Typed.of("=time").words)
-        elif kind == "datetime" and column.dtype.kind == "M":
+        elif kind == "datetime" and (column.dtype.kind == "M" or are_all(date, column)):
             written[name] = {"sdtype": kind}
+            columns[name].pop("datetime_format", None)  # they are no text
         elif is_number or (is_open and are_all(Decimal, column)):
             named = 0 if column.dtype.kind in "iu" else None
             places = places_of(column, MANY) if is_open else named
@@ -519,7 +520,8 @@ def wanted(option: str, name: str, text: str, facts: Mapping, signs: Signs) -> A
     if ".." in text and facts["sdtype"] in ("numerical", "datetime", "ordinal"):
         low, _, high = text.partition("..")
         ends = (_value(option, name, end, facts, signs) if end else None for end in (low, high))
-        return Between(*ends)
+        with own_errors(ValueError):
+            return Between(*ends)
     return _value(option, name, text, facts, signs)
 
 
@@ -545,7 +547,9 @@ def question(text: str, facts: Mapping[str, Mapping], signs: Signs) -> Question:
     told: dict[str, Any] = {"what": what}
     try:
         if q:
-            told["q"] = float(q[0])
+            told["q"] = number_in(" ".join(q), signs)
+            if told["q"] is None:
+                raise ValueError(f"{' '.join(q)!r} is no number, as 0.9 in 'quantile 0.9 of cost'.")
         if "of" in parts:
             named = re.split(r"\s*,\s*|\s+x\s+", parts["of"])
             told["of"] = named if what == "table" else parts["of"]

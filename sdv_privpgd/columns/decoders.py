@@ -26,7 +26,7 @@ from sdv_privpgd.columns.dtypes import (
 )
 from sdv_privpgd.columns.encoders import indices_in, moments_of, read
 from sdv_privpgd.columns.number_formats import NumberFormat
-from sdv_privpgd.columns.scalars import quiet, real_numbers
+from sdv_privpgd.columns.scalars import quiet, real_numbers, rounding_of
 from sdv_privpgd.columns.units import digits_of, zone_of
 
 _MOST_DIGITS = 18
@@ -141,8 +141,8 @@ class DecimalDecoder(_NumberDecoder):
         numbers, missing = real_numbers(series, self.column.number_format)
         ticks = numbers * float(1 / self.column.tick)
         inside = (np.rint(ticks) >= first) & (np.rint(ticks) <= last)
-        # The nearest float64 of a decimal is a few units of the last place off a whole tick.
-        return ~missing & inside & np.isclose(ticks, np.rint(ticks), rtol=1e-14, atol=1e-9)
+        off = np.abs(ticks - np.rint(ticks))
+        return ~missing & inside & (off <= rounding_of(numbers) * np.abs(ticks) + 1e-9)
 
     def _write(self, values: np.ndarray, holds_missing: bool) -> pd.Series:
         numbers = self._as_text(pd.Series(self.column.numbers(values)))

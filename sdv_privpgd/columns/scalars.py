@@ -150,17 +150,24 @@ def indices(
     return codes, codes < 0
 
 
+def rounding_of(numbers: np.ndarray) -> np.ndarray:
+    """How far numbers may be off what they were written as, as parts of them.
+
+    Numbers of 32 bits are known by their values, not by the dtype, which other cells of a batch may
+    decide.
+    """
+    with np.errstate(over="ignore"):
+        is_short = numbers == numbers.astype(np.float32)
+    return np.where(is_short, 5.96e-8, 1e-14)  # below 2^-24
+
+
 def decimal_places(numbers: np.ndarray, missing: np.ndarray | bool, most: int) -> np.ndarray:
     """The fewest decimal places that write each number, int64.
 
     It is ``most`` + 1 for numbers that need more, and ``most`` + 2 for missing ones. A number of 32
-    bits is a tenth if it is as near to that as they go. Its value says that it is one, not the
-    dtype, which other cells of a batch may decide.
+    bits is a tenth if it is as near to that as they go.
     """
-    missing = np.broadcast_to(missing, numbers.shape)
-    with np.errstate(over="ignore"):
-        is_short = numbers == numbers.astype(np.float32)
-    rounded = np.where(is_short, 5.96e-8, 1e-14)  # below 2^-24
+    missing, rounded = np.broadcast_to(missing, numbers.shape), rounding_of(numbers)
     left = ~missing
     places = np.where(missing, most + 2, most + 1)
     for tried in range(most + 1):

@@ -94,6 +94,17 @@ def read_codebook(
     sdtypes = [_sdtype(word, row) for word, row in zip(words, rows, strict=True)]
     known = ", ".join(word for words in _TYPES.values() for word in words[:3])
     _refuse([sdtype is None for sdtype in sdtypes], f"have none of the types {known}")
+    of_numbers = ("range_min", "range_max", "decimal_places")
+    _refuse(
+        [
+            sdtype in ("categorical", "ordinal")
+            and not any(row.get(key) is not None for key in ("range_values", "groups", "prefix"))
+            and any(row.get(key) is not None for key in of_numbers)
+            for row, sdtype in zip(rows, sdtypes, strict=True)
+        ],
+        "have a range or decimals, and a type that has none: call them number or date, or list "
+        "their values",
+    )
     said = [row.get("range_is_nullable") for row in rows]
     _refuse(
         [cell is not None and _truth(cell) is None for cell in said],
@@ -216,8 +227,8 @@ def _headers(codebook: pd.DataFrame) -> dict[str, int]:
     if {"name", "sdtype"} <= found.keys():
         return found
     raise ValueError(
-        "A table of data has values, which are private: pass table.dtypes. If this is a codebook, "
-        "it needs the columns 'column' and 'type'."
+        "A codebook needs the columns 'column' and 'type', or 'variable' and 'kind'. If this is a "
+        "table of data, its values are private: a draft takes its dtypes."
     )
 
 
@@ -237,8 +248,8 @@ def _warn_of_others(codebook: pd.DataFrame, found: Mapping[str, int]) -> None:
 def _refuse(wrong: list[bool], what: str) -> None:
     if rows := [row for row, is_wrong in enumerate(wrong) if is_wrong]:
         raise ValueError(
-            f"Rows {rows[:10]!r} of the codebook, counted from 0, {what}. If this is a table "
-            "of data and no codebook, pass table.dtypes."
+            f"Rows {[row + 2 for row in rows[:10]]!r} of the codebook, of which the first is its "
+            f"header, {what}. If this is a table of data, a draft takes its dtypes."
         )
 
 

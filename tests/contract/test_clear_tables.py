@@ -48,6 +48,17 @@ def test_documents_beside_tables_are_passed_over(kind, tmp_path):
         fitted(tmp_path)
 
 
+@pytest.mark.parametrize("given", ["", "*/*.csv"])
+def test_columns_in_names_of_folders_are_refused_by_name_and_never_lost(given, tmp_path):
+    for ward, rows in TABLE.groupby("ward"):
+        (tmp_path / f"ward={ward}").mkdir()
+        rows[["ill"]].to_csv(tmp_path / f"ward={ward}" / "part.csv", index=False)
+    with pytest.raises(SourceError, match=r"The columns \['ward'\] stand in names of folders"):
+        fitted(str(tmp_path / given))
+    files = sorted(tmp_path.glob("*/*.csv"))
+    assert tables_in(files) == files
+
+
 def test_files_may_have_columns_in_another_order_unless_a_name_repeats(tmp_path):
     turned = TABLE[["ward", "ill"]]
     TABLE.to_csv(tmp_path / "a.csv", index=False)

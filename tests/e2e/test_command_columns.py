@@ -3,7 +3,7 @@
 import json
 import re
 from argparse import ArgumentTypeError
-from datetime import time
+from datetime import date, time
 from decimal import Decimal
 
 import numpy as np
@@ -79,7 +79,8 @@ def test_without_detection_types_are_told_too_and_a_draft_has_them(table, tmp_pa
     assert "do not say" not in capsys.readouterr().err
     found = json.loads(domain.read_text())
     assert found["seen"]["datetime_format"] == "%d.%m.%Y"
-    assert found["member"] == {"true_value": "J", "false_value": "N", "range_is_nullable": None}
+    said = {"sdtype": "boolean", "true_value": "J", "false_value": "N"}
+    assert found["member"] == {**said, "range_is_nullable": None}
     assert found["rate"]["number_format"] == "1234.5%"
     assert "code" not in found
     said = json.loads(metadata.read_text())["tables"]["table"]["columns"]
@@ -312,6 +313,14 @@ def test_whole_numbers_are_numbers_and_whole(tmp_path, capsys):
     rows = pd.read_csv(out).drop(columns="day")
     assert (rows.dropna() % 1 == 0).all(axis=None)
     assert (rows.mean() - 3).abs().median() < 0.5
+
+
+def test_days_of_a_file_that_has_types_do_not_come_back_as_text(tmp_path):
+    days = [date(2024, 1, 1 + number % 28) for number in range(NUMBER)]
+    pd.DataFrame({"day": days}).to_parquet(tmp_path / "t.parquet")
+    out = tmp_path / "out.parquet"
+    assert run("synthesize", tmp_path / "t.parquet", *QUICK[:-1], "--out", out) == 0
+    assert pd.read_parquet(out)["day"].dtype.kind == "M"
 
 
 def test_a_line_of_sums_and_lists_are_told_before_anything_is_spent(tmp_path, capsys):

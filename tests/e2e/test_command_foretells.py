@@ -75,6 +75,8 @@ def test_a_plan_is_written_as_a_page_and_needs_something_to_plan_for(capsys, csv
     assert "Share where age is from 30" in capsys.readouterr().out
     wrong = refused(run("plan", *asked, "--question", "share where wards=B"), capsys)
     assert "--question 'share where wards=B': 'wards' is no column" in wrong
+    wrong = refused(run("plan", *asked, "--question", "quantile half of age"), capsys)
+    assert "--question 'quantile half of age': 'half' is no number" in wrong
     dry = (csv, *asked[:-2], "--out", tmp_path / "out.csv", "--dry-run")
     assert run("synthesize", *dry, "--report", page, "--force") == 0
     assert not (tmp_path / "out.csv").exists()

@@ -72,6 +72,12 @@ class TestConditions:
             assert f"--condition {wanted}: the column holds numbers, and {sign} stands" in said
             assert not out.exists()
 
+    def test_a_range_without_ends_is_refused_in_words(self, weights, capsys):
+        out = weights.parent / "no.csv"
+        asked = ("--rows", 5, "--condition", "weight=..", "--out", out)
+        assert run("sample", weights, *asked) == 1
+        assert "Between needs at least one end" in capsys.readouterr().err
+
 
 class TestEvaluate:
     def test_it_reads_what_synthesize_reads_and_can_be_quiet(self, weights, tmp_path, capsys):

@@ -102,9 +102,8 @@ def test_a_domain_is_drafted_filled_in_and_used(csv, tmp_path, ending, capsys):
     assert "Fill in what is null" in capsys.readouterr().err
     assert SECRET not in draft.read_text() + metadata.read_text()
     domain = sdv_privpgd.read_domain(draft)
-    assert domain["age"] == {
-        "range_min": None, "range_max": None, "decimal_places": 0, "range_is_nullable": None
-    }  # fmt: skip
+    blank = dict.fromkeys(("range_min", "range_max", "range_is_nullable"))
+    assert domain["age"] == {"sdtype": "numerical", "decimal_places": 0, **blank}
     domain["age"] |= DOMAIN["age"]
     domain["ward"] |= DOMAIN["ward"]
     sdv_privpgd.write_domain(domain, draft)
@@ -128,7 +127,7 @@ def test_a_header_alone_is_drafted_with_blanks_for_types(csv, tmp_path, capsys):
     assert run("draft-domain", header, "--header", "--out", draft, *asked) == 0
     assert "Their names do not say what 'age', 'ward' hold" in capsys.readouterr().err
     domain, known = sdv_privpgd.read_domain(draft), json.loads(metadata.read_text())
-    assert domain["ill"] == {"range_is_nullable": None}
+    assert domain["ill"] == {"sdtype": "boolean", "range_is_nullable": None}
     assert set(domain["age"]) == {
         "range_min", "range_max", "decimal_places", "datetime_format", "range_values",
         "other_value", "range_is_nullable",

@@ -134,12 +134,13 @@ def test_integers_keep_an_exact_dtype(low, high, with_missing):
     [
         (numerical(0, 9, decimal_places=0), [0, 9, 3.5, 10, -1, 3 + 5e-9], [1, 1, 0, 0, 0, 0]),
         (numerical(-3, 2e6, decimal_places=1), [0.1 + 0.2, 1234567.84, -3], [1, 0, 1]),
+        (numerical(0, 99, decimal_places=2), np.array([20.59, 20.595], "f4"), [1, 0]),
         (numerical(0, 1), [0, 1, 1.5, -1], [1, 1, 0, 0]),
         (dates(), ["2000-01-01", "1999-12-31", "2009-12-31 23:59", "x"], [1, 0, 0, 0]),
         (dates("1700-01-01", "9999-12-31"), ["9999-12-31", "2009-12-31 00:00"], [1, 1]),
         (categories("a", "b", other_value="c"), ["a", "x", None, "c"], [1, 0, 1, 1]),
     ],
-    ids=["whole", "decimal", "real", "date", "never", "category"],
+    ids=["whole", "decimal", "short", "real", "date", "never", "category"],
 )
 def test_what_a_column_declares_it_holds(column, cells, held):
     assert column.holds(pd.Series(cells)).tolist() == held

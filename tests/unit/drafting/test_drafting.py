@@ -138,15 +138,16 @@ def test_a_codebook_is_read_as_people_write_it_in_any_order():
 @pytest.mark.parametrize(
     ("codebook", "told"),
     [
-        ({"name": ["a", "a"], "type": ["int", "int"]}, r"Rows \[0, 1\].*name"),
-        ({"name": ["a", "b"], "type": ["int", "wavelet"]}, r"Rows \[1\].*types number, integer, p"),
+        ({"name": ["a", "a"], "type": ["int", "int"]}, r"Rows \[2, 3\].*name"),
+        ({"name": ["a", "b"], "type": ["int", "wavelet"]}, r"Rows \[3\].*types number, integer, p"),
         ({"name": ["a"], "type": ["int"], "min": [0], "lowest": [1]}, "about range_min"),
         ({"name": ["a"], "min": [0]}, "needs the columns 'column' and 'type'"),
         (
             {"name": list("ab"), "type": ["int"] * 2, "missing": ["ja", "?"]},
-            r"Rows \[1\].*yes nor no",
+            r"Rows \[3\].*yes nor no",
         ),
         ({"name": ["a"], "type": ["bool"], "values": ["J=smoker; N=not"]}, "format, such as J/N"),
+        ({"name": ["a"], "type": ["category"], "max": [9]}, "have a range or decimals, and a type"),
     ],
 )
 def test_a_codebook_that_cannot_be_read_is_refused_by_row(codebook, told):
