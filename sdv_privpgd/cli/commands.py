@@ -93,7 +93,7 @@ def sample(arguments: Namespace) -> None:
     rows of each of several tables that belong together.
     """
     if arguments.out.is_dir():
-        linking.sample(arguments)
+        linking.sample(arguments, _conditions)
         return
     kind_written(arguments.out)
     if bool(arguments.on) != (arguments.min_rows_like is not None):
@@ -139,18 +139,25 @@ def _entered(outputs: Outputs, arguments: Namespace, model: Model, place: Output
 def evaluate(arguments: Namespace) -> None:
     """Writes a page that compares rows with the real table, and says that it is not private."""
     check_report(arguments.out)
-    tables = [tables_in(given) for given in (arguments.table, arguments.held_out) if given]
-    model = fitted(arguments.model)
+    kept = kept_in(arguments.model)
+    is_linked = isinstance(kept, FittedTables)
+    given = [arguments.table, *([] if arguments.held_out is None else [arguments.held_out])]
+    tables = given if is_linked else [tables_in(each) for each in given if each]
     inputs = [arguments.model, *(path for each in tables for path in each)]
     with Outputs(inputs=inputs, force=arguments.force) as outputs:
         out = outputs.open("--out", arguments.out)
-        kept, facts = model.notes.get("dialect", {}), facts_of(model)
-        table, *held_out = (
-            read_table(each, reading(arguments, each[0], kept), facts) for each in tables
-        )
-        real = {"held_out": held_out[0] if held_out else None, "label": arguments.label}
+        if is_linked:
+            compare = linking.comparing(arguments, kept)
+        else:
+            model = fitted(arguments.model, paid_for(arguments.model, kept))
+            dialect, facts = model.notes.get("dialect", {}), facts_of(model)
+            table, *held_out = (
+                read_table(each, reading(arguments, each[0], dialect), facts) for each in tables
+            )
+            real = {"held_out": held_out[0] if held_out else None, "label": arguments.label}
+            compare = lambda part: model.evaluate(table, path=part, **real)
         with own_errors(ImportError, ValueError):  # ours, about names, dtypes and packages
-            outputs.write(out, lambda part: model.evaluate(table, path=part, **real))
+            outputs.write(out, compare)
     if not arguments.quiet:  # the page itself says it in any case
         say(_NOT_PRIVATE.format(arguments.out))
 

@@ -254,8 +254,9 @@ def paid_for(path: Path, model: SavedModel | None = None) -> Model:
         return model
     if isinstance(model, FittedTables):
         raise CommandError(
-            f"{path} holds several tables: {PROGRAM} describe takes them, and sample with a folder "
-            "as --out. To spend more on them, synthesize them once more, on the same --ledger."
+            f"{path} holds several tables: {PROGRAM} describe and evaluate take them, and sample "
+            "with a folder as --out. To spend more on them, synthesize them once more, on the same "
+            "--ledger."
         )
     raise CommandError(f"{path} holds a {type(model).__name__}, and no fitted table.")
 

@@ -13,7 +13,7 @@ from sdv_privpgd.cli.documents import read_constraints, read_json
 from sdv_privpgd.cli.journal import Journal
 from sdv_privpgd.cli.keeping import kept_in
 from sdv_privpgd.cli.questions import Declared, detected, question
-from sdv_privpgd.cli.reading import kept_of, open_table, reading, tables_in
+from sdv_privpgd.cli.reading import kept_of, open_table, read_table, reading, tables_in
 from sdv_privpgd.cli.saying import CommandError, own_errors, report_in_options, say, say_each
 from sdv_privpgd.cli.writing import (
     Outputs,
@@ -137,10 +137,13 @@ def describe(arguments: Namespace, tables: FittedTables) -> None:
     print(f"\n{report_in_options(tables.privacy_report())}")
 
 
-def sample(arguments: Namespace) -> None:
-    """Writes the next rows of a model of tables, a file each in a folder."""
-    if arguments.condition or arguments.mark or arguments.on:
-        raise CommandError("--condition, --mark, --on: not taken with tables that belong together.")
+def sample(arguments: Namespace, conditions: Callable[..., dict[str, Any]]) -> None:
+    """Writes the next rows of a model of tables, a file each in a folder.
+
+    ``conditions`` makes those on rows of the root, of what a model of it is.
+    """
+    if arguments.mark or arguments.on:
+        raise CommandError("--mark, --on: not taken with tables that belong together.")
     with moving_on(arguments) as (outputs, place):
         tables = kept_in(arguments.model)
         if not isinstance(tables, FittedTables):
@@ -148,11 +151,32 @@ def sample(arguments: Namespace) -> None:
         if arguments.again:
             tables.reset_sampling()
         files = {n: outputs.open("--out", arguments.out / f"{n}.csv") for n in tables.tables}
-        with shown("Sampling", not arguments.quiet) as progress, one_step(progress, "sample"):
-            rows = tables.sample(arguments.rows)
+        where = conditions(arguments, tables.tables[tables.tree.root], {})
+        with (
+            own_errors(ValueError),
+            shown("Sampling", not arguments.quiet) as progress,
+            one_step(progress, "sample"),
+        ):
+            rows = tables.sample(arguments.rows, where=where)
         for name, own in rows.items():
             outputs.write(files[name], _writing(arguments, name, own))
         outputs.write(place, tables.save)
+
+
+def comparing(arguments: Namespace, tables: FittedTables) -> Callable[[Path], Any]:
+    """Reads real tables, and returns what writes a page that compares with them. Not private."""
+    if arguments.label or arguments.held_out:
+        raise CommandError("--label, --held-out: not taken with tables that belong together.")
+    real = {}
+    for path in arguments.table:
+        name = _table_of(path)
+        if name not in tables.tables:
+            known = ", ".join(tables.tables)
+            raise CommandError(f"{path} is of no table of the model: those are {known}.")
+        own, words = tables_in([path]), tables.tables[name].fitted.description.words
+        facts = {column: words.get(column, {"sdtype": "id"}) for column in tables.columns[name]}
+        real[name] = read_table(own, reading(arguments, own[0]), facts)
+    return lambda path: tables.evaluate(real, path=path)
 
 
 def plan(arguments: Namespace) -> None:

@@ -321,7 +321,9 @@ class FittedTables(SavedModel):
         if sampler is None:  # there are keys alone
             whose = np.repeat(np.arange(len(numbers)), numbers)
             keys = parents[str(link.parent_key)].take(whose).reset_index(drop=True)
-            return pd.DataFrame({**fitted.keys.take(len(whose)), link.key: keys}), family[whose]
+            theirs = {n: own.take(whose).reset_index(drop=True) for n, own in above.items()}
+            made = {**fitted.keys.take(len(whose)), link.key: keys, **theirs}
+            return pd.DataFrame(made), family[whose]
         used = np.minimum(numbers, siblings.most)
         pairs, following_pairs = (
             np.bincount(family, weights=own, minlength=1)

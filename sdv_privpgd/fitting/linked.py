@@ -161,7 +161,10 @@ def _as_public(told: Asked, tables: Mapping[str, Any]) -> FittedTables:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            return RunningTables.of(told, tables, lost).run()
+            running = RunningTables.of(told, tables, lost)
+            # Public rows may lead nowhere, if not all of them do.
+            running.keys = {n: own for n, own in running.keys.items() if n[0] == told.tree.root}
+            return running.run()
         except ValueError as error:
             said = error.args[0]  # without what was spent
             raise ValueError(f"The prior's tables are not as the private ones: {said}") from None
@@ -287,7 +290,8 @@ class RunningTables:
                 for name in self.told.carried(link.parent)
             }
         settings, description = self.told.asked(table, known)
-        dtypes, public = self.private[table].dtypes, self.public.get(table)
+        dtypes = self.private[table].dtypes
+        public = self.public.get(table) if description.modelled else None  # of keys alone nothing
         description = description.of_dtypes(dtypes)
         if table not in self.leant:  # once, as its cells are others each time
             self.leant[table] = leaning(settings, description, public, None, dtypes)

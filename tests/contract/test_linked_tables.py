@@ -552,6 +552,7 @@ def test_a_fit_of_families_leans_on_public_ones_and_says_so(tables, fitted):
     lost = {
         name: [each for each in COLUMNS[name] if each not in ("id", "bill")] for name in COLUMNS
     }
+    lost["people"] += ["number of stays", "number of bills"]
     given = own, COLUMNS, LINKS, 0.3, 1e-6
     leant = fit_tables(*given, prior=Prior(fitted, name="last year"), allow_lost=lost)
     assert leant.ledger.spent() <= 0.3
@@ -566,6 +567,20 @@ def test_a_fit_of_families_leans_on_public_ones_and_says_so(tables, fitted):
         fit_tables(*given, prior={"people": tables["people"]})
     with pytest.raises(ValueError, match="needs the engine 'particles'"):
         fit_tables(*given, prior=fitted, method="mst")
+
+
+def test_families_of_keys_alone_and_some_without_a_parent_may_be_a_prior():
+    homes = pd.DataFrame({"home": range(1_000), "rents": [True, False] * 500})
+    people = pd.DataFrame({"home": [*range(1_000)] * 2})
+    link, told = Link("homes", "people", "home", 2), {"homes": {"rents": Boolean()}}
+    own = {"homes": homes, "people": people.assign(ill=True)}
+    prior = {"homes": homes[:600], "people": people}
+    fitted = fit_tables(own, {**told, "people": {}}, link, 5.0, 1e-6, prior=prior)
+    assert list(fitted.sample(50)["people"]) == ["home"]
+    declared, lost = {**told, "people": {"ill": Boolean()}}, {"people": ["ill"]}
+    with pytest.warns(UserWarning, match="people: The prior, or a part of it, lacks 'ill'"):
+        fitted = fit_tables(own, declared, link, 5.0, 1e-6, prior=prior, allow_lost=lost)
+    assert list(fitted.sample(50)["people"]) == ["home", "ill"]
 
 
 def test_a_prior_of_families_in_other_units_is_told_and_all_questions_have_its_cells(tables):

@@ -91,6 +91,12 @@ def test_a_kept_model_is_described_and_gives_more_rows(folder, capsys):
     assert len(homes) == 60
     assert set(homes["id"]).isdisjoint(first["id"])  # the model has moved on
     assert persons["home"].isin(homes["id"]).all()
+    rents = "--condition", "rents=yes", "--force", "--quiet"
+    assert run("sample", model, "--rows", 30, "--out", out, *rents) == 0
+    assert pd.read_csv(out / "homes.csv")["rents"].tolist() == ["yes"] * 30
+    real = [folder / f"{name}.csv" for name in ("homes", "persons")]
+    assert run("evaluate", model, *real, "--out", folder / "not_private.html", "--quiet") == 0
+    assert "persons: Columns one by one" in (folder / "not_private.html").read_text()
     assert run("sample", model, "--again", "--rows", 20, "--out", out, "--force", "--quiet") == 0
     assert pd.read_csv(out / "homes.csv")["id"].tolist() == first["id"].tolist()[:20]
     (folder / "public").mkdir()
@@ -108,7 +114,10 @@ def test_a_kept_model_is_described_and_gives_more_rows(folder, capsys):
     capsys.readouterr()
     for command, said in (
         (("sample", model, "--out", folder / "rows.csv"), "holds several tables"),
-        (("sample", model, "--condition", "rents=yes", "--out", out, "--force"), "not taken with"),
+        (("sample", model, "--mark", "column", "--out", out, "--force"), "not taken with"),
+        (("sample", model, "--condition", "age=3", "--out", out, "--force"), "['age']; the"),
+        (("evaluate", model, real[0], "--out", out / "p.html"), "['homes', 'persons'], got"),
+        (("evaluate", model, folder / "domain.json", "--out", out / "p.html"), "no table of the"),
         (("describe", model, "--methods"), "not taken with"),
         (
             ("plan", "--prior", model, "--epsilon", 1, *documents(folder), *LINK),
