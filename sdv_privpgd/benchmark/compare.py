@@ -235,6 +235,11 @@ def _compare(arguments: argparse.Namespace) -> None:
         raise SystemExit("Name tables: --tables, --table with --metadata, or --preset paper.")
     if arguments.metadata is None:
         check_names(tables)
+    else:
+        try:
+            table_of(arguments)
+        except (OSError, ValueError) as error:  # each run would fail for it
+            raise SystemExit(str(error)) from None
     # Seeds are the outer loop, so that an interrupted comparison has runs of every method.
     cells = [
         (str(method), str(table), math.inf if method == REAL else float(epsilon), int(seed))

@@ -250,7 +250,10 @@ class FitsOfTables(FittedState):
         Attributes are the modelled columns, and differences of those that are in order.
 
         The frame is read-only, so that ``fit_processed_data`` needs no copy: change a copy of it.
+
+        Raises ``SynthesizerInputError`` for ``people`` with a column or weights.
         """
+        self._require_rows_alone()
         description = self._description()
         table = self._open(data, description)
         if not self._fitted:  # a model's codes go with the dtypes of its own table
@@ -267,11 +270,7 @@ class FitsOfTables(FittedState):
             InvalidDataError: For columns or dtypes that ``preprocess`` does not give.
         """
         settings, _ = self._questions()
-        if settings.people.limit is not None:
-            raise SynthesizerInputError(
-                "People with a column, or with weights, need the table itself: codes do not say "
-                "whose a row is, nor how much it counts. Call fit."
-            )
+        self._require_rows_alone()
         description, fitted = self._description(), self._model_of_table
         table = EncodedTable(self._codes_in(processed_data, description))
         self._require_rows(table)
@@ -279,6 +278,14 @@ class FitsOfTables(FittedState):
         fit = Fit(settings, description, doubts={} if fitted is None else fitted.doubts)
         running = RunningFit(fit=fit, private=table)
         self._run(running, (self._gives_frames, self._original_columns))
+
+    def _require_rows_alone(self) -> None:
+        """Raises ``SynthesizerInputError`` where rows are more to a fit than their codes."""
+        if self._settings().people.limit is not None:
+            raise SynthesizerInputError(
+                "People with a column, or with weights, need the table itself: codes do not say "
+                "whose a row is, nor how much it counts. Call fit."
+            )
 
     def _codes_in(self, data, description: Description) -> pd.DataFrame:
         """Codes as ``preprocess`` gives them. Names and dtypes tell: an error shows no cell."""

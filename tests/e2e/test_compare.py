@@ -100,6 +100,13 @@ def test_what_the_file_holds_is_skipped_and_a_failure_is_a_row(own, results, tmp
     assert added["error"].tolist() == ["ValueError"]
 
 
+def test_a_table_of_ones_own_that_no_run_can_take_is_refused_before_the_first(own, tmp_path):
+    wrong = [each if each != "ill" else "sick" for each in own]
+    with pytest.raises(SystemExit, match="--label 'sick' is not a modelled column"):
+        benchmark("compare", *wrong, "--methods", "MST", "--out", str(tmp_path / "none.parquet"))
+    assert not (tmp_path / "none.parquet").exists()
+
+
 @pytest.mark.long
 def test_another_programs_rows_are_scored_and_all_is_shown(own, results, tmp_path):
     results = Path(shutil.copy(results, tmp_path))

@@ -37,7 +37,7 @@ from sdv_privpgd.sources.people import (
     starts_of,
     staying,
 )
-from sdv_privpgd.sources.source import Batch, SourceError
+from sdv_privpgd.sources.source import Batch
 
 SPELLED = {
     "nobody": (None, np.nan, pd.NA, pd.NaT, "", " ", "nan", "None", "\u00a0", Decimal("NaN"),
@@ -410,7 +410,7 @@ class TestFits:
         bounded = MSTSynthesizer(sdv_tables.metadata_of(facts), 1.0, **settings)
         unbounded = MSTSynthesizer(sdv_tables.metadata_of(facts), 1.0)
         rows = self.table()[["patient", "ill"]]
-        with pytest.raises(SourceError, match="in memory alone"):
+        with pytest.raises(SynthesizerInputError, match="need the table itself"):
             bounded.preprocess(rows)
         with pytest.raises(SynthesizerInputError, match="need the table itself"):
             bounded.fit_processed_data(unbounded.preprocess(rows))
