@@ -11,7 +11,9 @@ from typing import Any
 
 from sdv_privpgd.base import cached_property
 from sdv_privpgd.base.progress import Progress, silent
+from sdv_privpgd.columns.dtypes import inner_of
 from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.columns.units import zone_of
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import Books
@@ -56,7 +58,8 @@ class Inquiry:
 
     def about(self, schema: Schema, progress: Progress = silent) -> "Asker":
         """Who asks about codes, of dates by the clock of their time zone."""
-        schema = schema.typed(self.table.dtypes)
+        dtypes = self.table.dtypes.items()
+        schema = schema.typed({n: own for n, own in dtypes if zone_of(inner_of(own)) is not None})
         return Asker(self, lambda: self.table.curator(schema, self.books, progress=progress))
 
     def at_first(self, readings: Sequence[Any], *more: Any) -> "Asker":

@@ -320,6 +320,9 @@ class RAPPlusPlus(EngineMethod):
         left = candidates(
             domain, lines, labels, codes=rows, directions=self.directions, seed=self.seed
         )
+        if not left:  # all tables are too large, or rows of the model have one value of a number
+            rest = curator.ledger.remaining
+            return measured + curator.measure(first, rest, what="tables of all columns, again")
         rounds = max(min(self.rounds, len(left) // self.queries), 1)
         for index in progress(range(rounds), "select"):
             if index:

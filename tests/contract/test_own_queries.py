@@ -221,6 +221,15 @@ def test_without_a_target_and_where_numbers_are_found():
     assert rows["pay"].dropna().between(0, 5_000).all()
 
 
+def test_where_all_tables_of_two_columns_are_too_large_those_of_one_get_the_rest():
+    names = {name: [f"{name}{number}" for number in range(80)] for name in "pq"}
+    table = pd.DataFrame({name: values * 5 for name, values in names.items()})
+    columns = {name: Categorical(values) for name, values in names.items()}
+    fitted = small("rap++", table=table, columns=columns, target=None)
+    assert fitted.ledger.remaining == 0
+    assert [charge.what for charge in fitted.ledger.charges][-1] == "tables of all columns, again"
+
+
 @pytest.mark.slow
 def test_what_rows_are_about_comes_out_where_noise_is_small():
     rng = np.random.default_rng(0)
