@@ -67,6 +67,7 @@ _OPTIONS = (
     (r"(Link\.count|counts)(?= names )", "--count"),
     (r"(Link\.numbered|numbers)(?= names )", "--numbered"),
     (r"adjacency='add_remove'", "--adjacency add_remove"),
+    (r"method='([^']*)'", r"--method \1"),
     (r"num_bins(?! of ')", "--num-bins"),
     (
         r"range_is_nullable=(True|False)",

@@ -17,7 +17,7 @@ Post-processing of noisy answers: public and free.
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from importlib.metadata import version
 from pathlib import Path
@@ -30,9 +30,14 @@ from sdv_privpgd.base.arguments import check_integer
 from sdv_privpgd.base.domain import Clique, Domain
 from sdv_privpgd.base.domain import in_words as named
 from sdv_privpgd.base.progress import Progress, heard, silent
+from sdv_privpgd.columns.bins import Categories
+from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.discovery.density import Density
+from sdv_privpgd.estimate.consistency import Possible
 from sdv_privpgd.estimate.noisy_tables import (
     NoisyTable,
     grouped_tables,
+    margin_estimates,
     noisy_tables,
 )
 from sdv_privpgd.estimate.support import surely_held
@@ -69,6 +74,12 @@ from sdv_privpgd.report.privacy import (
 )
 from sdv_privpgd.report.release import model_sections, opening, visits_sections
 from sdv_privpgd.synthesize.engine import Engine
+
+_BEYOND = 2
+"""Codes beyond the last that seems to have rows which may still have some. Of three widely declared
+amounts in 1,000 to 20,000 rows of 2 to 5 sites, means are off by a factor of 1.6, 1.5, 1.5 and 1.4
+with 0 to 3 of them, and 2.8 without an end. Standard deviations of amounts of both signs are up to
+1.6, 1.7, 2.4 and 5 times too large, and 228 times without (RESULTS.md)."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -175,6 +186,8 @@ def modelled(
     tables = [each.query.clique for each in measurements if isinstance(each.query, MarginalQuery)]
     require_model(own, schema.domain(), tables)
     own.prepare(progress)
+    if said is None:
+        own = own.told(seen(schema, measurements))
     answers = pipeline.Answers(
         domain=schema.domain(), ledger=ledger, measurements=tuple(measurements), statistics=()
     )
@@ -192,6 +205,27 @@ def modelled(
         description=description, schema=schema, release=release, sampler=maker(made.model, seed)
     )
     return fitted, own
+
+
+def seen(schema: Schema, measurements: Sequence[Measurement]) -> Possible:
+    """Which codes of numbers and dates may have rows: up to ``_BEYOND`` more at both ends.
+
+    Sites cut ranges before anybody looks, so that most codes of a wide one have no rows. Those of
+    their noise would lie far out.
+    """
+    found: dict[Clique, np.ndarray] = {}
+    alone = margin_estimates(noisy_tables(schema.domain(), measurements), 1)
+    for column in schema.columns:
+        table = alone.get((column.name,))
+        if table is None or isinstance(column.cells, Categories):
+            continue
+        codes = np.arange(column.num_values)
+        edges = np.append(column.at(codes, np.zeros(codes.size)), column.cells.ends[1])
+        density = Density.of(edges, replace(table, counts=table.counts[codes]))
+        first, last = codes.size - density.backwards.reach - _BEYOND, density.reach + _BEYOND
+        found[(column.name,)] = np.ones(column.size, dtype=bool)
+        found[(column.name,)][codes] = (first <= codes) & (codes < last)
+    return found
 
 
 @dataclass(frozen=True, kw_only=True)

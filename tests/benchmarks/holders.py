@@ -36,8 +36,8 @@ from sdv_privpgd.estimate.noisy_tables import noisy_tables
 from sdv_privpgd.methods import PrivPGD
 from sdv_privpgd.privacy.accounting import epsilon_of, mu_squared_of
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.releases.measured import described
-from sdv_privpgd.releases.measuring import prepared
+from sdv_privpgd.releases.measured import described, plain_words
+from sdv_privpgd.releases.measuring import prepared, with_cells
 
 _DELTA = 1e-5
 
@@ -50,6 +50,7 @@ def rows(given):
     frame, facts = declared_table(given.table, given.data)
     if given.rows is not None and given.rows < len(frame):
         frame = frame.sample(n=given.rows, random_state=SPLIT_SEED)
+    facts = with_cells(plain_words(facts), None)  # as holders cut them
     task = _Task(frame=frame, facts=facts, num_particles=given.num_particles)
     with quiet():
         yield from (_refined if given.refine else _compared)(task, given)

@@ -21,6 +21,7 @@ from sdv_privpgd import (
     methods,
 )
 from sdv_privpgd.audit import audit_fit
+from sdv_privpgd.cli.saying import in_options
 from sdv_privpgd.cli.start import main
 from sdv_privpgd.methods import AIM, MST, MWEM, Independent, ParticleGradientDescent, PrivatePGM
 from sdv_privpgd.methods.method import ENGINES, method_of, named_methods
@@ -68,8 +69,9 @@ def test_a_name_may_have_another_engine(asks, engine):
 
 
 def test_a_method_without_an_engine_takes_none():
-    with pytest.raises(ValueError, match="'dp-ctgan' makes its rows without an engine"):
+    with pytest.raises(ValueError, match="'dp-ctgan' makes its rows without an engine") as told:
         method_of("dp-ctgan+particles")
+    assert in_options(told.value).startswith("--method dp-ctgan makes its rows")
 
 
 @pytest.mark.parametrize("method", [MST(), AIM(max_megabytes=2), MWEM(), Independent()], ids=repr)

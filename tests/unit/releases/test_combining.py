@@ -22,8 +22,8 @@ from sdv_privpgd import (
 from sdv_privpgd.base.domain import Domain, Grouping
 from sdv_privpgd.inference.linear import LinearEstimate
 from sdv_privpgd.methods import PrivPGD
-from sdv_privpgd.privacy.queries import MarginalQuery, QuadrantQuery
-from sdv_privpgd.releases.combining import pooled
+from sdv_privpgd.privacy.queries import MarginalQuery, Measurement, QuadrantQuery
+from sdv_privpgd.releases.combining import pooled, seen
 from sdv_privpgd.releases.measuring import with_cells
 
 COLUMNS = {"ward": Categorical(["A", "B"]), "age": Numerical(0, 99, decimal_places=0, num_bins=6)}
@@ -319,3 +319,16 @@ def test_cells_of_money_grow_from_zero_in_both_directions():
     np.testing.assert_allclose(np.diff(np.log(above)), np.log(above[1] / above[0]))
     for low, high in ((-1, 10**6), (-1_000, 1_000)):
         assert {0, 0.01} <= set(cuts(range_min=low, range_max=high, decimal_places=2))
+
+
+def test_noise_far_out_in_a_wide_range_is_no_row():
+    money = {"cost": Numerical(0, 10**6, decimal_places=0)}
+    costs = pd.DataFrame({"cost": range(900)})
+    schema = measure(costs, money, 2.0, holder="North").description.attributes
+    (column,) = schema.columns
+    rows = np.zeros(column.size, dtype=np.int64)
+    rows[:10] = 400
+    rows[10:-1] = np.resize([8, -9, 14, -11], column.size - 11)  # noise
+    answer = Measurement(query=MarginalQuery(("cost",)), answer=rows, stddev=10.0)
+    (may,) = seen(schema, [answer]).values()
+    assert list(np.flatnonzero(~may)) == list(range(12, column.num_values))
