@@ -30,8 +30,8 @@ from sdv_privpgd.columns.links import Link, Tree
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.families import FittedTables
 from sdv_privpgd.fitting.linked import RunningTables
-from sdv_privpgd.fitting.options import Asked
 from sdv_privpgd.fitting.settings import Settings
+from sdv_privpgd.fitting.tables_settings import TablesSettings
 from sdv_privpgd.methods.method import method_of
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import Books
@@ -73,12 +73,14 @@ def audit_tables(
     >>> audit_tables(declared, link, 1.0, 1e-6, method="independent", runs=50).to_dict()["passed"]
     True
     """
-    told = Asked.of(columns, relationships, epsilon, delta, **{"method": "privpgd", **settings})
+    told = TablesSettings.of(
+        columns, relationships, epsilon, delta, **{"method": "privpgd", **settings}
+    )
     return audited_tables(told, runs=runs, path=path, false_alarms=false_alarms)
 
 
 def audited_tables(
-    told: Asked, *, runs: int, path: str | Path | None = None, false_alarms: float = 1e-4
+    told: TablesSettings, *, runs: int, path: str | Path | None = None, false_alarms: float = 1e-4
 ) -> Report:
     """The audit of what a fit of tables is told."""
     check_path(path)
@@ -113,7 +115,7 @@ class MadeUpTables:
 class TablesFit:
     """What ``fit_tables`` does with these arguments, as ``audit.subjects.Subject`` says."""
 
-    told: Asked
+    told: TablesSettings
 
     @property
     def settings(self) -> Settings:
@@ -186,7 +188,7 @@ def _recorded(subject: TablesFit) -> Recording:
     return found
 
 
-def _attacked(told: Asked, runs: int) -> Attack:
+def _attacked(told: TablesSettings, runs: int) -> Attack:
     """Attacks a family whose rows are as many of each table as may be, and more."""
     base = _families(told, 40, seed=0)
     one = base.frames[told.tree.root][told.tree.root_key].iloc[0]
@@ -216,7 +218,7 @@ def _exact(events: Iterable[Event]) -> np.ndarray:
     return np.array([n for e in events for own in e.exact for n in own.values()], dtype=float)
 
 
-def _of_few(told: Asked) -> Asked:
+def _of_few(told: TablesSettings) -> TablesSettings:
     """What is told of two columns of each table at most, without their order."""
     tree = Tree(tuple(replace(e, order=None, start=None, count=None) for e in told.tree.links))
     columns = {
@@ -226,7 +228,7 @@ def _of_few(told: Asked) -> Asked:
     return replace(told, tree=tree, columns=columns, constraints={}, questions={})
 
 
-def _families(told: Asked, number: int, seed: int, named: str = "row") -> MadeUpTables:
+def _families(told: TablesSettings, number: int, seed: int, named: str = "row") -> MadeUpTables:
     """So many families; of the first one each row has more children than are used."""
     frames: dict[str, pd.DataFrame] = {}
     rng = np.random.default_rng((seed, 3))

@@ -29,10 +29,10 @@ from sdv_privpgd.columns.vocabulary import MODELLED
 from sdv_privpgd.fitting.families import FittedTables
 from sdv_privpgd.fitting.fates import tables_report
 from sdv_privpgd.fitting.linked import RunningTables
-from sdv_privpgd.fitting.options import Asked
 from sdv_privpgd.fitting.plan import planned_tables
 from sdv_privpgd.fitting.prior import Prior
 from sdv_privpgd.fitting.settings import People
+from sdv_privpgd.fitting.tables_settings import TablesSettings
 from sdv_privpgd.inference.listed import Question
 from sdv_privpgd.privacy.queries import Measurement
 from sdv_privpgd.report.page import Report
@@ -88,7 +88,7 @@ def synthesize(arguments: Namespace) -> None:
         print(report_in_options(str(fitted.report())))
 
 
-def _prior(arguments: Namespace, told: Asked) -> Prior | None:
+def _prior(arguments: Namespace, told: TablesSettings) -> Prior | None:
     """The families of ``--prior``: a kept model, or public tables whose files have their names."""
     if not (given := arguments.prior):
         return None
@@ -203,7 +203,7 @@ def audit(arguments: Namespace) -> Report:
 
 
 def _opened(
-    arguments: Namespace, told: Asked, paths: Mapping[str, Path], *, may_lack: bool = False
+    arguments: Namespace, told: TablesSettings, paths: Mapping[str, Path], *, may_lack: bool = False
 ) -> dict[str, Source]:
     """The tables, of which no row is read yet. Columns ``may_lack`` of what is public."""
     found = {}
@@ -215,7 +215,9 @@ def _opened(
     return found
 
 
-def _asked(arguments: Namespace, *refused: str) -> tuple[Asked, dict[str, Path], list[str]]:
+def _asked(
+    arguments: Namespace, *refused: str
+) -> tuple[TablesSettings, dict[str, Path], list[str]]:
     """What the options say of tables, the file of each, and the columns that are left out.
 
     Other options are ``refused``, too. No table is opened but to detect types.
@@ -257,7 +259,7 @@ def _asked(arguments: Namespace, *refused: str) -> tuple[Asked, dict[str, Path],
             "--metadata: give each file the name of its table."
         )
     with own_errors(ValueError):
-        told = Asked.of(
+        told = TablesSettings.of(
             columns,
             links,
             arguments.epsilon,
@@ -272,7 +274,7 @@ def _asked(arguments: Namespace, *refused: str) -> tuple[Asked, dict[str, Path],
     return told, paths, out
 
 
-def _questions(arguments: Namespace, told: Asked) -> dict[str, list[Question]]:
+def _questions(arguments: Namespace, told: TablesSettings) -> dict[str, list[Question]]:
     """The listed questions by table, each behind the name of its table."""
     found: dict[str, list[Question]] = {}
     for text in getattr(arguments, "question", ()):
@@ -405,7 +407,7 @@ def _link(text: str) -> tuple[str, str, str, str]:
     return own, key, above, to
 
 
-def _facts(told: Asked, name: str) -> dict[str, Any]:
+def _facts(told: TablesSettings, name: str) -> dict[str, Any]:
     """What is public of a table's columns, by which its file is read."""
     own = {c: {"sdtype": getattr(f, "sdtype", "id"), **f} for c, f in told.columns[name].items()}
     return {**own, **{each: {"sdtype": "id"} for each in told.tree.keys_of(name)}}

@@ -17,10 +17,11 @@ from sdv_privpgd.fitting.fates import check_report, tables_report
 from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.fitted import FittedTable, RunningFit
 from sdv_privpgd.fitting.model_file import on_unkept
-from sdv_privpgd.fitting.options import Asked, asked, check_match, checked_lost, opened
+from sdv_privpgd.fitting.options import asked, check_match, checked_lost, opened
 from sdv_privpgd.fitting.plan import planned, planned_tables
 from sdv_privpgd.fitting.prior import leaning
 from sdv_privpgd.fitting.settings import People, Settings, usual_delta
+from sdv_privpgd.fitting.tables_settings import TablesSettings
 from sdv_privpgd.inference.listed import Question
 from sdv_privpgd.methods.method import Method, Target
 from sdv_privpgd.privacy.boundary import PrivateTable
@@ -233,7 +234,7 @@ def plan_tables(
     >>> sorted(plan.to_dict()["tables"])
     ['sales', 'shops']
     """
-    told = Asked.of(columns, relationships, epsilon, delta, constraints, **others)
+    told = TablesSettings.of(columns, relationships, epsilon, delta, constraints, **others)
     return planned_tables(told, num_rows)
 
 
@@ -276,7 +277,7 @@ def check(
         if prior is not None:
             raise ValueError("prior takes one table: check tables that belong together without it.")
         delta = usual_delta("add_remove") if delta is None else delta
-        own = Asked.of(columns, relationships, epsilon, delta, **told)
+        own = TablesSettings.of(columns, relationships, epsilon, delta, **told)
         return tables_report(own, table, on_unkept(dict(own.constraints)))
     if isinstance(table, Mapping):
         raise ValueError(

@@ -15,8 +15,9 @@ from sdv_privpgd.discovery.first_look import FirstLook
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.mismatch import on_few
-from sdv_privpgd.fitting.options import Asked, notes_on
+from sdv_privpgd.fitting.options import notes_on
 from sdv_privpgd.fitting.settings import Settings
+from sdv_privpgd.fitting.tables_settings import TablesSettings
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.report.measures import MANY, SOME
 from sdv_privpgd.report.page import Items, Page, Report, Section, Table, Text
@@ -101,7 +102,9 @@ def fates(settings: Settings, description: Description, num_rows: int | None) ->
     return found
 
 
-def tables_report(told: Asked, tables: Mapping[str, Any], more: Sequence[str] = ()) -> Report:
+def tables_report(
+    told: TablesSettings, tables: Mapping[str, Any], more: Sequence[str] = ()
+) -> Report:
     """Returns what becomes of the columns of tables that belong together, and says more. Public.
 
     No cell is read.

@@ -44,10 +44,11 @@ from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.fitted import FittedTable
 from sdv_privpgd.fitting.mismatch import DomainMismatchError, part_for_first, stopped
 from sdv_privpgd.fitting.model_file import on_unkept
-from sdv_privpgd.fitting.options import PAIRS, Asked, check_by_table, require_sdtypes
+from sdv_privpgd.fitting.options import require_sdtypes
 from sdv_privpgd.fitting.prior import Prior, leaning, of_families
 from sdv_privpgd.fitting.resume import by_table, gone, note_on
 from sdv_privpgd.fitting.settings import Settings
+from sdv_privpgd.fitting.tables_settings import PAIRS, TablesSettings, check_by_table
 from sdv_privpgd.inference.listed import Question
 from sdv_privpgd.methods.method import Method
 from sdv_privpgd.privacy.boundary import PrivateTable
@@ -126,7 +127,9 @@ def fit_tables(
     (50, 2)
     """
     others: dict[str, Any] = {"discovery_share": discovery_share, "method": method, "seed": seed}
-    told = Asked.of(columns, relationships, epsilon, delta, constraints, questions, **others)
+    told = TablesSettings.of(
+        columns, relationships, epsilon, delta, constraints, questions, **others
+    )
     running = RunningTables.of(told, tables, allow_lost, prior)
     before = running.told_before
     if said := [*before, *on_labels(columns.values()), *on_unkept(dict(told.constraints))]:
@@ -137,7 +140,7 @@ def fit_tables(
     return fitted
 
 
-def _as_public(told: Asked, tables: Mapping[str, Any]) -> FittedTables:
+def _as_public(told: TablesSettings, tables: Mapping[str, Any]) -> FittedTables:
     """A fit of public tables, as if there were no noise. They may lack columns, and lose others."""
     tables = {name: tables[name] for name in told.tree.tables if name in tables}
     opened = {n: PrivateTable.opened(own, {}, {}, has_others=True)[0] for n, own in tables.items()}
@@ -182,7 +185,7 @@ class RunningTables:
     that must lead somewhere, and what is asked of a table that leans on public families.
     """
 
-    told: Asked
+    told: TablesSettings
     names: Sequence[str]
     private: Mapping[str, PrivateTable]
     pairs: Mapping[tuple[str, bool], PrivateTable]
@@ -197,7 +200,7 @@ class RunningTables:
     @classmethod
     def of(
         cls,
-        told: Asked,
+        told: TablesSettings,
         tables: Mapping[str, Any],
         allow_lost: Mapping[str, Collection[str]] = MappingProxyType({}),
         prior: Any = None,

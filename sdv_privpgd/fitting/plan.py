@@ -40,9 +40,9 @@ from sdv_privpgd.estimate.denoising import equal_groups
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fates import fates, least_rows, on_lost, said_before
 from sdv_privpgd.fitting.fit import Fit, codes_paid_for
-from sdv_privpgd.fitting.options import Asked
 from sdv_privpgd.fitting.prior import foretold
 from sdv_privpgd.fitting.settings import Settings
+from sdv_privpgd.fitting.tables_settings import TablesSettings
 from sdv_privpgd.inference.linear import LinearEstimate
 from sdv_privpgd.inference.listed import values_asked
 from sdv_privpgd.methods import pipeline
@@ -110,7 +110,7 @@ def planned(settings: Settings, description: Description, num_rows: int) -> Repo
     return plan_report(without_choices(fit.books.ledger), num_rows, expected, notes)
 
 
-def planned_tables(told: Asked, num_rows: int) -> Report:
+def planned_tables(told: TablesSettings, num_rows: int) -> Report:
     """What a fit of tables with so many rows of the root would ask. Public."""
     plans = {table: planned(*told.asked(table), num_rows) for table in told.tree.tables}
     shares = {f"{pairs} of {n}" if pairs else n: part for (n, pairs), part in told.shares.items()}

@@ -29,8 +29,8 @@ from sdv_privpgd.columns.vocabulary import MODELLED, named_by_text
 from sdv_privpgd.fitting.families import FittedTables
 from sdv_privpgd.fitting.fates import tables_report
 from sdv_privpgd.fitting.linked import RunningTables
-from sdv_privpgd.fitting.options import Asked
 from sdv_privpgd.fitting.plan import planned_tables
+from sdv_privpgd.fitting.tables_settings import TablesSettings
 from sdv_privpgd.inference.listed import Question
 from sdv_privpgd.methods.method import Method
 from sdv_privpgd.plugin import generators
@@ -375,7 +375,7 @@ class PrivPGDMultiTableSynthesizer(BaseMultiTableSynthesizer):
             found[name] = own.assign(**made)
         return found | deepcopy(dict(self.public_tables or {}))
 
-    def _asked(self) -> Asked:
+    def _asked(self) -> TablesSettings:
         """What the settings and the metadata say, checked."""
         own = filterfalse(_is_of_all, self._own_constraints)
         constraints = grouped((each.table_name, translated(each)) for each in own)
@@ -408,7 +408,7 @@ class PrivPGDMultiTableSynthesizer(BaseMultiTableSynthesizer):
             tree_of(links)
         except ValueError as error:
             raise SynthesizerInputError(str(error)) from None
-        return Asked.of(
+        return TablesSettings.of(
             columns,
             links,
             self.epsilon,
@@ -419,7 +419,11 @@ class PrivPGDMultiTableSynthesizer(BaseMultiTableSynthesizer):
         )
 
     def _running(
-        self, data, told: Asked, allow_lost: Mapping[str, Collection[str]], prior: Any = None
+        self,
+        data,
+        told: TablesSettings,
+        allow_lost: Mapping[str, Collection[str]],
+        prior: Any = None,
     ):
         if not isinstance(data, dict):
             raise InvalidDataError(["Give a dictionary of tables, by their names."])

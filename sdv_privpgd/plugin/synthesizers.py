@@ -33,7 +33,6 @@ from sdv_privpgd.plugin.rows import SampledRows
 from sdv_privpgd.report.page import Report
 from sdv_privpgd.report.privacy import privacy_report
 from sdv_privpgd.report.registry import RegistryEntry
-from sdv_privpgd.synthesize.engine import Particles
 
 if TYPE_CHECKING:
     from sdv_privpgd.report.evaluation import Evaluation
@@ -182,12 +181,12 @@ class PrivateSynthesizer(SampledRows, Concluding):
         if self._release is None:  # no column is modelled
             return pd.DataFrame({"Epoch": [], "Loss": []})
         model = self._release.model
-        if not isinstance(model, Particles):
+        if (losses := getattr(model, "losses", None)) is None:
             raise ValueError(
                 f"The losses are those of the engine 'particles', and the model is a "
                 f"{type(model).__name__}."
             )
-        return pd.DataFrame({"Epoch": list(model.losses), "Loss": list(model.losses.values())})
+        return pd.DataFrame({"Epoch": list(losses), "Loss": list(losses.values())})
 
     def get_info(self) -> dict:
         """SDV's facts about the synthesizer, and the epsilon and delta that its fits spent."""

@@ -26,7 +26,7 @@ from sdv_privpgd import (
 from sdv_privpgd.columns.links import tree_of
 from sdv_privpgd.constraints import Inequality
 from sdv_privpgd.fitting.linked import RunningTables
-from sdv_privpgd.fitting.options import Asked
+from sdv_privpgd.fitting.tables_settings import TablesSettings
 from sdv_privpgd.privacy.ledger_file import read_ledger
 
 LINKS = [
@@ -229,7 +229,7 @@ def test_families_are_compared_with_the_real_ones_and_what_is_said_is_not_privat
 def test_what_was_found_is_declared_for_another_fit(fitted):
     found = fitted.discovered_domain()
     assert found["stays"].keys() == {"days", "ward"}
-    Asked.of(found, LINKS, 1.0, 1e-6).require()
+    TablesSettings.of(found, LINKS, 1.0, 1e-6).require()
 
 
 def test_rows_are_numbered_and_read_in_the_order_of_their_numbers():
@@ -595,7 +595,7 @@ def test_families_of_keys_alone_and_some_without_a_parent_may_be_a_prior():
 def test_a_prior_of_families_in_other_units_is_told_and_all_questions_have_its_cells(tables):
     links = replace(LINKS[0], order="dose"), replace(LINKS[1], count="times"), LINKS[2]
     people = {**COLUMNS["people"], "times": Numerical(0, 9, decimal_places=0)}
-    told = Asked.of({**COLUMNS, "people": people}, links, 1.0, 1e-6)
+    told = TablesSettings.of({**COLUMNS, "people": people}, links, 1.0, 1e-6)
     hours = {**tables, "stays": tables["stays"].assign(days=24 * tables["stays"]["days"] + 40)}
     hours |= {"cars": tables["bills"], "drugs": tables["drugs"][["stay", "strong"]]}
     given = {**tables, "people": tables["people"].assign(times=1)}
@@ -640,7 +640,7 @@ def test_what_parents_have_takes_nothing_from_what_is_found_of_children():
     link, looked = Link("homes", "people", "home", max_children=2), set()
     for own in ({}, dict.fromkeys("abcde", Categorical([1, 2]))):
         told = {"homes": own, "people": {"x": Numerical(), "y": Categorical([1, 2])}}
-        looked.add(Asked.of(told, link, 1.0, 1e-6).asked("people")[1].parts_looked_into[0])
+        looked.add(TablesSettings.of(told, link, 1.0, 1e-6).asked("people")[1].parts_looked_into[0])
     assert looked == {Fraction(1, 2)}
 
 
