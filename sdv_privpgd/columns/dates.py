@@ -92,13 +92,6 @@ def are_whole(moments: np.ndarray, unit: str) -> np.ndarray:
     return (exact == exact.astype(f"M8[{unit}]")) | np.isin(moments, BEYOND)
 
 
-def are_aware(series: pd.Series, datetime_format: str | None) -> np.ndarray:
-    """Which of a private column's dates carry a time zone, as they are or as text, bool."""
-    if series.dtype.kind == "M":
-        return np.full(len(series), zone_of(series.dtype) is not None)
-    return np.array([_is_aware(cell, datetime_format) for cell in cells(series)], bool)
-
-
 def _is_aware(cell: Any, datetime_format: str | None) -> bool:
     if isinstance(text := plain(cell), str):
         if datetime_format is not None:
@@ -122,11 +115,21 @@ def in_zone(dates: Any, zone: Any) -> pd.DatetimeIndex:
     return plain.tz_localize(zone, ambiguous=twice, nonexistent="shift_forward")
 
 
-def off_the_clock(moments: np.ndarray, zone: Any) -> np.ndarray:
-    """What a clock in a zone shows, as ``on_the_clock`` has it, as nanoseconds since 1970."""
-    meant = in_zone(moments.astype("datetime64[ns]"), zone).tz_convert(None)
-    told = np.clip(meant.to_numpy().astype(np.int64), *BEYOND)
-    return np.where(np.isin(moments, BEYOND), moments, told)
+def by_zone(
+    moments: np.ndarray, series: pd.Series, datetime_format: str | None, zone: Any, clock: Any
+) -> np.ndarray:
+    """A private column's moments in UTC, where those without a time zone are of this one.
+
+    With a clock they are what it shows; else they stay nanoseconds since 1970.
+    """
+    aware: Any = zone_of(series.dtype) is not None
+    if series.dtype.kind != "M":
+        aware = np.array([_is_aware(cell, datetime_format) for cell in cells(series)], bool)
+    if clock is not None:
+        return np.where(aware, on_the_clock(moments, clock), moments)
+    meant = in_zone(moments.astype("datetime64[ns]"), zone).tz_convert(None).to_numpy()
+    meant = np.clip(meant.astype(np.int64), *BEYOND)
+    return np.where(aware | np.isin(moments, BEYOND), moments, meant)
 
 
 def precisions(series: pd.Series, datetime_format: str | None = None) -> np.ndarray:

@@ -15,14 +15,7 @@ import pandas as pd
 
 from sdv_privpgd.columns.bins import Categories, Ticks
 from sdv_privpgd.columns.column import Column
-from sdv_privpgd.columns.dates import (
-    BEYOND,
-    are_aware,
-    instants,
-    off_the_clock,
-    on_the_clock,
-    to_ticks,
-)
+from sdv_privpgd.columns.dates import BEYOND, by_zone, instants, to_ticks
 from sdv_privpgd.columns.dtypes import clock_in, zone_in
 from sdv_privpgd.columns.scalars import dense, indices, quiet, real_numbers, truths, whole_numbers
 
@@ -37,18 +30,17 @@ def read(column: Column, series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
     """The values of a private column's cells, for ``column.locate``, and which are missing."""
     series, cells = dense(series), column.cells
     with quiet():
-        if column.sdtype == "datetime":
-            return _ticks_of_dates(column, series)
+        if column.unit is not None:  # dates, which are text or timestamps
+            moments, missing = moments_of(column, series)
+            return to_ticks(moments, column.unit), missing
         if isinstance(cells, Categories):
             return indices_in(column, series, len(cells) - 1 if cells.has_other else -1)
         if isinstance(cells, Ticks):
-            return _ticks_of_numbers(column, cells, series)
+            return _ticks_of_numbers(column, series)
         return real_numbers(series, column.number_format)
 
 
-def _ticks_of_numbers(
-    column: Column, cells: Ticks, series: pd.Series
-) -> tuple[np.ndarray, np.ndarray]:
+def _ticks_of_numbers(column: Column, series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
     """Whole ticks of a column of integers, of declared decimal places or of an increment."""
     increment = column.increment or 1
     if column.decimal_places == 0:
@@ -56,15 +48,8 @@ def _ticks_of_numbers(
         return (numbers + increment // 2) // increment, missing
     numbers, missing = real_numbers(series, column.number_format)
     scale = float(1 / column.tick)
-    inside = np.clip(numbers, cells.first / scale, cells.last / scale)
-    return np.rint(inside * scale).astype(np.int64), missing
-
-
-def _ticks_of_dates(column: Column, series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
-    """Dates, which are text or timestamps, in units since 1970."""
-    assert column.unit is not None
-    moments, missing = moments_of(column, series)
-    return to_ticks(moments, column.unit), missing
+    low, high = (end / scale for end in column.cells.ends)
+    return np.rint(np.clip(numbers, low, high) * scale).astype(np.int64), missing
 
 
 def moments_of(column: Column, series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
@@ -74,12 +59,9 @@ def moments_of(column: Column, series: pd.Series) -> tuple[np.ndarray, np.ndarra
     """
     moments, missing = instants(series, column.datetime_format)
     moments, zone = np.clip(moments, *BEYOND), zone_in(column)
-    if zone is None:
-        return moments, missing
-    aware = are_aware(series, column.datetime_format)
-    if clock_in(column) is not None:
-        return np.where(aware, on_the_clock(moments, zone), moments), missing
-    return np.where(aware, moments, off_the_clock(moments, zone)), missing
+    if zone is not None:
+        moments = by_zone(moments, series, column.datetime_format, zone, clock_in(column))
+    return moments, missing
 
 
 def indices_in(column: Column, series: pd.Series, other: int) -> tuple[np.ndarray, np.ndarray]:

@@ -43,15 +43,8 @@ from sdv_privpgd.privacy.streams import (
     weighing_of,
 )
 from sdv_privpgd.privacy.value_counts import ValueCounts
+from sdv_privpgd.sources import opening
 from sdv_privpgd.sources.frames import FrameSource
-from sdv_privpgd.sources.opening import (
-    as_read,
-    of_families,
-    of_people,
-    of_visits,
-    open_source,
-    require_column,
-)
 from sdv_privpgd.sources.source import Cluster, Opaque, Source, SourceError, in_batches, total_of
 from sdv_privpgd.sources.withheld import sealed
 
@@ -150,16 +143,16 @@ class PrivateTable(_Table):
         told = columns
         if isinstance(people, Weights) and people.column not in facts:
             told = {**columns, people.column: {"sdtype": "numerical"}}
-        source = open_source(table, told, None if people is None else people[0])
+        source = opening.open_source(table, told, None if people is None else people[0])
         if errors := misnamed(source.names, columns, has_others):
             return cls({}), errors
-        source = as_read(source, facts)
+        source = opening.as_read(source, facts)
         if visits is not None:
-            source = of_visits(source, *visits, columns=columns)
+            source = opening.of_visits(source, *visits, columns=columns)
         elif isinstance(people, Weights):
-            require_column(source, people.column, "weigh rows by")
+            opening.require_column(source, people.column, "weigh rows by")
         elif people is not None:
-            source = of_people(source, *people, columns=columns)
+            source = opening.of_people(source, *people, columns=columns)
         read = [name for name in columns if columns[name]["sdtype"] in MODELLED]
         read += [] if people is None else [people[0]]
         if errors := on_unread({name: source.dtypes[name] for name in read}):
@@ -175,11 +168,7 @@ class PrivateTable(_Table):
         siblings: Mapping[tuple[str, bool], int],
         most: int,
         clocks: Mapping[str, Sequence[Column]],
-    ) -> tuple[
-        dict[str, "PrivateTable"],
-        dict[tuple[str, bool], "PrivateTable"],
-        dict[tuple[str, str], "PrivateTable"],
-    ]:
+    ) -> tuple[dict[Any, "PrivateTable"], dict[Any, "PrivateTable"], dict[Any, "PrivateTable"]]:
         """Opened tables that belong together, and pairs of siblings. No row is read yet.
 
         Rows are those of families, and have what is added of these (``sources/families.py``, which
@@ -197,7 +186,7 @@ class PrivateTable(_Table):
                 parent's where that order begins, if it is known.
         """
         own = {name: each._source for name, each in tables.items()}  # noqa: SLF001
-        rows, pairs, keys = of_families(own, tree, columns, siblings, most, clocks)
+        rows, pairs, keys = opening.of_families(own, tree, columns, siblings, most, clocks)
         found = {name: PrivateTable(each) for name, each in rows.items()}
         of_keys = {name: PrivateTable(each) for name, each in keys.items()}
         return found, {name: PrivateTable(each) for name, each in pairs.items()}, of_keys

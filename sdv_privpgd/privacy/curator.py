@@ -15,13 +15,7 @@ from sdv_privpgd.privacy.accounting import delta_of_one, delta_of_rows, range_ep
 from sdv_privpgd.privacy.dataset import Records
 from sdv_privpgd.privacy.ledger import TRAINED, Books, Charge, PrivacyBudgetError, PrivacyLedger
 from sdv_privpgd.privacy.noise import MAX_STDDEV, SAMPLING_DELTA, WordSource, rounded_gaussian
-from sdv_privpgd.privacy.queries import (
-    Adjacency,
-    Measurement,
-    ModelErrorQuery,
-    Query,
-    answers,
-)
+from sdv_privpgd.privacy.queries import Adjacency, Measurement, ModelErrorQuery, Query, answers
 from sdv_privpgd.privacy.selection import exponential_choice
 from sdv_privpgd.privacy.thresholding import threshold_for, thresholded_delta
 from sdv_privpgd.privacy.value_counts import ValueCounts

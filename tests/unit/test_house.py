@@ -6,14 +6,14 @@ from house import ROOT, circles, floors, lines_of_code, measured
 from second_runs import SECOND_RUN
 
 MOST = {
-    "package lines": 63_119,
-    "package lines of code": 42_452,
-    "package files": 239,
-    "test lines": 53_690,
-    "constants": 241,
+    "package lines": 63_625,
+    "package lines of code": 42_798,
+    "package files": 240,
+    "test lines": 54_039,
+    "constants": 242,
     "floors": 14,
     "circles": 0,
-    "arrows": 109,
+    "arrows": 110,
     "README lines": 200,
 }
 """A number here only falls, or rises in a commit that says what for."""

@@ -151,20 +151,26 @@ def test_no_date_of_long_ago_ends_the_process():
     assert python_says("-c", _LONG_AGO) == "[1066, 2020] x\n"
 
 
+def aware(series, datetime_format):
+    """Which dates have a time zone: a clock in another one shows other times of these."""
+    moments, zone = np.full(len(series), 2**60), "Etc/GMT-9"
+    return list(dates_.by_zone(moments, series, datetime_format, zone, zone) != moments)
+
+
 def test_instants_have_zones_of_their_dtype_or_their_own():
     empty = pd.Series([], dtype=object)
     assert dates_.instants(empty, None)[0].dtype == np.int64
-    assert dates_.are_aware(empty, None).dtype == bool
+    assert aware(empty, None) == []
     moment = pd.Timestamp("2020-01-02", tz="Asia/Tokyo")
     cells = [moment, moment.to_pydatetime(), moment.tz_localize(None), "2020-01-02T00:00Z", None]
-    assert dates_.are_aware(pd.Series(cells, dtype=object), None).tolist() == [1, 1, 0, 1, 0]
-    assert dates_.are_aware(pd.Series(["01 +0100", "x"]), "%d %z").tolist() == [1, 1]
-    assert dates_.are_aware(pd.Series(["2020-01-02T00:00Z"]), "%Y").tolist() == [0]
+    assert aware(pd.Series(cells, dtype=object), None) == [1, 1, 0, 1, 0]
+    assert aware(pd.Series(["01 +0100", "x"]), "%d %z") == [1, 1]
+    assert aware(pd.Series(["2020-01-02T00:00Z"]), "%Y") == [0]
     arrow = pd.ArrowDtype(pa.timestamp("us", "Asia/Tokyo"))
     for dtype in ("datetime64[ns, Asia/Tokyo]", arrow, "datetime64[s]"):
-        found = dates_.are_aware(pd.Series([None], dtype=dtype), None)
-        assert found.tolist() == [is_aware(pd.Series([], dtype=dtype).dtype)]
-        assert found.tolist() == [dtype != "datetime64[s]"]
+        found = aware(pd.Series([None], dtype=dtype), None)
+        assert found == [is_aware(pd.Series([], dtype=dtype).dtype)]
+        assert found == [dtype != "datetime64[s]"]
     assert [has_zone(each) for each in ("%d %z", "%d %Z", "%d")] == [True, True, False]
     first, last = dates_.BEYOND
     shown = dates_.on_the_clock(np.array([first, 2**60 + 1, last]), "Etc/GMT-9")
@@ -173,7 +179,8 @@ def test_instants_have_zones_of_their_dtype_or_their_own():
     twice_and_never = pd.Series(pd.to_datetime(["2020-10-25 02:30", "2020-03-29 02:30"]))
     found = dates_.in_zone(twice_and_never, "Europe/Berlin").map(str).tolist()
     assert found == ["2020-10-25 02:30:00+01:00", "2020-03-29 03:00:00+02:00"]
-    back = dates_.off_the_clock(np.array([first, 2**60 + 1 + 9 * DAY // 24, last]), "Etc/GMT-9")
+    plain = pd.Series(["x"] * 3), None, "Etc/GMT-9", None
+    back = dates_.by_zone(np.array([first, 2**60 + 1 + 9 * DAY // 24, last]), *plain)
     assert back.tolist() == [first, 2**60 + 1, last]
     days = dates("1969-12-30", "1970-01-02")
     assert codes(days, "1969-12-31T23:59", "1970-01-01T00:00") == [1, 2]
