@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from sdv_privpgd.base.domain import Clique, Domain
-from sdv_privpgd.columns.links import Tree
-from sdv_privpgd.sources.families import Families, FamilySource
-from sdv_privpgd.sources.frames import FrameSource
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from sdv_privpgd.columns.links import Tree
 
 Columns = Mapping[str, np.ndarray]
 """One array for each attribute, all of the same length."""
@@ -271,9 +270,12 @@ def columns_of(
     return {name: columns[name] for name in names}
 
 
-def of_families(tables: "Mapping[str, pd.DataFrame]", tree: Tree) -> "dict[str, pd.DataFrame]":
+def of_families(tables: "Mapping[str, pd.DataFrame]", tree: "Tree") -> "dict[str, pd.DataFrame]":
     """The rows of real tables that a fit may use, with what links add to them. Not private."""
     import pandas as pd
+
+    from sdv_privpgd.sources.families import Families, FamilySource
+    from sdv_privpgd.sources.frames import FrameSource
 
     sources = {name: FrameSource.of(own) for name, own in tables.items()}
     families = Families(sources, tree, max(map(tree.most_of, tree.tables)))

@@ -153,7 +153,7 @@ def test_an_audit_finds_nothing(name, plant):
         (DPMERF(engine=PrivatePGM()), "Choose another engine"),
         ("privpgd+generator", "Choose another engine"),
         (MST(engine=GeneratorNetwork()), "Choose another engine"),
-        ("dp-diffusion+pgm", "method must be one of"),
+        ("dp-diffusion+pgm", "makes its rows without an engine"),
         ("mst+diffusion", "method must be one of"),
         ("rap+++particles", r"such as 'rap\+\+'"),
         (RAPPlusPlus(engine=PrivatePGM()), r"such as 'rap\+\+'"),

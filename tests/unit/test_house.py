@@ -6,7 +6,7 @@ from house import ROOT, circles, floors, lines_of_code, measured
 from second_runs import SECOND_RUN
 
 MOST = {
-    "package lines": 63_625,
+    "package lines": 63_627,
     "package lines of code": 42_798,
     "package files": 240,
     "test lines": 54_039,

@@ -60,7 +60,7 @@ def test_a_sentence_asks_what_it_says(text, asked):
         ("share where wards=B", "'wards' is no column: choose from"),
         ("share where ward", "'ward' is no condition: write COLUMN=VALUE"),
         ("share where age=thirty", "the column holds numbers"),
-        ("quantile half of age", "could not convert"),
+        ("quantile half of age", "'half' is no number"),
     ],
 )
 def test_what_asks_nothing_is_refused(text, said):
