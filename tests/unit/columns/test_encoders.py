@@ -13,6 +13,7 @@ import sdv_tables
 from encoding import EACH, Codec, categories, codes, dates, decoded, numerical, transformer
 
 from sdv_privpgd.columns.dtypes import clock_in
+from sdv_privpgd.columns.encoders import moments_of
 from sdv_privpgd.columns.encoding import encode_table
 from sdv_privpgd.columns.schema import Schema
 
@@ -294,3 +295,15 @@ def test_days_are_those_of_the_zone_that_the_dtype_names(zone):
         back = encoder.decode(codes, positions)
         assert back.dtype == dtype
         assert back.dt.date.tolist() == days.date.tolist()
+
+
+def test_hours_without_a_zone_are_of_the_one_that_the_dtype_names():
+    facts = {"range_min": "2018-01-01 01:00", "range_max": "2018-01-02 01:00"}
+    schema = Schema.from_sdv({"x": {"sdtype": "datetime"}}, public_domain={"x": facts})
+    (column,) = schema.typed({"x": pd.DatetimeTZDtype("ns", "Asia/Tokyo")}).columns
+    ten = pd.Timestamp("2018-01-01 10:00")
+    cells = [ten, ten.tz_localize("Asia/Tokyo"), ten.tz_localize("UTC"), "2018-01-01 10:00"]
+    moments = moments_of(column, pd.Series(cells, dtype=object))[0]
+    assert [(moment - ten.value) / 36e11 for moment in moments] == [-9, -9, 0, -9]
+    told = replace(column, datetime_format="%H:%M %d.%m.%Y %z")
+    assert moments_of(told, pd.Series(["10:00 01.01.2018 +0000"]))[0].tolist() == [ten.value]
