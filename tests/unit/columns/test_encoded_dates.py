@@ -182,6 +182,9 @@ def test_instants_have_zones_of_their_dtype_or_their_own():
     plain = pd.Series(["x"] * 3), None, "Etc/GMT-9", None
     back = dates_.by_zone(np.array([first, 2**60 + 1 + 9 * DAY // 24, last]), *plain)
     assert back.tolist() == [first, 2**60 + 1, last]
+    at_the_end = dates_.by_zone(np.array([last - 1]), pd.Series(["x"]), None, "Etc/GMT+9", None)
+    assert at_the_end.tolist() == [last]
+    assert dates_.by_zone(np.zeros(0, np.int64), empty, None, "Etc/GMT+9", None).size == 0
     days = dates("1969-12-30", "1970-01-02")
     assert codes(days, "1969-12-31T23:59", "1970-01-01T00:00") == [1, 2]
 
