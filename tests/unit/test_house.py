@@ -9,7 +9,7 @@ MOST = {
     "package lines": 63_627,
     "package lines of code": 42_798,
     "package files": 240,
-    "test lines": 54_055,
+    "test lines": 54_062,
     "constants": 242,
     "floors": 14,
     "circles": 0,
