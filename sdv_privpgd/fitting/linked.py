@@ -86,7 +86,8 @@ def fit_tables(
     Privacy: what is returned, warned or raised is (epsilon, delta)-differentially private for one
     row of the root table with all rows that lead to it: whether they are there. At most
     ``max_children`` rows are used of each link and parent. A row that leads nowhere is left out,
-    and so is a row of the root whose key is missing or that other rows have, too.
+    and so is a row of the root whose key is missing or that other rows have, too. Of their keys it
+    is asked how many there are, with noise: each is protected as a family is.
 
     Args:
         tables: The private tables by name, each as ``fit_table`` takes it.

@@ -17,7 +17,7 @@ Post-processing of noisy answers: public and free.
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date
 from importlib.metadata import version
 from pathlib import Path
@@ -30,14 +30,9 @@ from sdv_privpgd.base.arguments import check_integer
 from sdv_privpgd.base.domain import Clique, Domain
 from sdv_privpgd.base.domain import in_words as named
 from sdv_privpgd.base.progress import Progress, heard, silent
-from sdv_privpgd.columns.bins import Categories
-from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.discovery.density import Density
-from sdv_privpgd.estimate.consistency import Possible
 from sdv_privpgd.estimate.noisy_tables import (
     NoisyTable,
     grouped_tables,
-    margin_estimates,
     noisy_tables,
 )
 from sdv_privpgd.estimate.support import surely_held
@@ -61,6 +56,7 @@ from sdv_privpgd.privacy.queries import (
     TableQuery,
 )
 from sdv_privpgd.releases.measured import Holder, Measured, order_facts
+from sdv_privpgd.releases.measuring import seen
 from sdv_privpgd.report.about import About, assumed_section, facts_about, promise_of
 from sdv_privpgd.report.page import Details, Facts, Page, Part, Report, Section, Text, long_table
 from sdv_privpgd.report.privacy import (
@@ -74,12 +70,6 @@ from sdv_privpgd.report.privacy import (
 )
 from sdv_privpgd.report.release import model_sections, opening, visits_sections
 from sdv_privpgd.synthesize.engine import Engine
-
-_BEYOND = 2
-"""Codes beyond the last that seems to have rows which may still have some. Of three widely declared
-amounts in 1,000 to 20,000 rows of 2 to 5 sites, means are off by a factor of 1.6, 1.5, 1.5 and 1.4
-with 0 to 3 of them, and 2.8 without an end. Standard deviations of amounts of both signs are up to
-1.6, 1.7, 2.4 and 5 times too large, and 228 times without (RESULTS.md)."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -175,7 +165,8 @@ def modelled(
 ) -> tuple[Fitted, Engine]:
     """A model of noisy answers on columns that are all declared, and the engine that made it.
 
-    ``said`` are the same answers with the noise that intervals are made of, if it is another.
+    ``said`` are the same answers with the noise that intervals are made of, if it is another, as
+    that of published tables. Of others rows end where they are ``seen`` to.
     """
     seed, progress = check_integer("seed", seed, least=0), heard(progress)
     own, schema = engine_of(engine, seed=seed), description.attributes
@@ -205,27 +196,6 @@ def modelled(
         description=description, schema=schema, release=release, sampler=maker(made.model, seed)
     )
     return fitted, own
-
-
-def seen(schema: Schema, measurements: Sequence[Measurement]) -> Possible:
-    """Which codes of numbers and dates may have rows: up to ``_BEYOND`` more at both ends.
-
-    Sites cut ranges before anybody looks, so that most codes of a wide one have no rows. Those of
-    their noise would lie far out.
-    """
-    found: dict[Clique, np.ndarray] = {}
-    alone = margin_estimates(noisy_tables(schema.domain(), measurements), 1)
-    for column in schema.columns:
-        table = alone.get((column.name,))
-        if table is None or isinstance(column.cells, Categories):
-            continue
-        codes = np.arange(column.num_values)
-        edges = np.append(column.at(codes, np.zeros(codes.size)), column.cells.ends[1])
-        density = Density.of(edges, replace(table, counts=table.counts[codes]))
-        first, last = codes.size - density.backwards.reach - _BEYOND, density.reach + _BEYOND
-        found[(column.name,)] = np.ones(column.size, dtype=bool)
-        found[(column.name,)][codes] = (first <= codes) & (codes < last)
-    return found
 
 
 @dataclass(frozen=True, kw_only=True)

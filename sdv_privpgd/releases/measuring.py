@@ -15,10 +15,14 @@ import numpy as np
 from sdv_privpgd.base.arguments import shown
 from sdv_privpgd.base.domain import Clique, Domain
 from sdv_privpgd.base.progress import Progress, heard, silent
+from sdv_privpgd.columns.bins import Categories
 from sdv_privpgd.columns.cutting import USUAL_BINS, tick_of
 from sdv_privpgd.columns.facts import NumberFacts
 from sdv_privpgd.columns.parsing import read_facts
-from sdv_privpgd.columns.schema import PublicDomainError
+from sdv_privpgd.columns.schema import PublicDomainError, Schema
+from sdv_privpgd.discovery.density import Density
+from sdv_privpgd.estimate.consistency import Possible
+from sdv_privpgd.estimate.noisy_tables import margin_estimates, noisy_tables
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.door import on_labels
 from sdv_privpgd.fitting.fit import Fit
@@ -36,6 +40,12 @@ from sdv_privpgd.releases.measured import Measured, described, plain_words
 from sdv_privpgd.report.warnings import in_one
 from sdv_privpgd.synthesize.engine import Engine, Model
 from sdv_privpgd.synthesize.pgm import PrivatePGM
+
+_BEYOND = 2
+"""Codes beyond the last that seems to have rows which may still have some. Of three widely declared
+amounts in 1,000 to 20,000 rows of 2 to 5 sites, means are off by a factor of 1.6, 1.5, 1.5 and 1.4
+with 0 to 3 of them, and 2.8 without an end. Standard deviations of amounts of both signs are up to
+1.6, 1.7, 2.4 and 5 times too large, and 228 times without (RESULTS.md)."""
 
 
 @dataclass(frozen=True)
@@ -273,6 +283,27 @@ def _public_cuts(facts: NumberFacts, number: int) -> Sequence[float]:
         return ()
     about_zero = {0.0, after_zero} if low < 0 else {after_zero} if low == 0 else set()
     return [cut for cut in sorted({*cuts, *about_zero}) if low < cut <= high]
+
+
+def seen(schema: Schema, measurements: Sequence[Measurement]) -> Possible:
+    """Which codes of numbers and dates may have rows: up to ``_BEYOND`` more at both ends.
+
+    Sites cut ranges before anybody looks, so that most codes of a wide one have no rows. Those of
+    their noise would lie far out.
+    """
+    found: dict[Clique, np.ndarray] = {}
+    alone = margin_estimates(noisy_tables(schema.domain(), measurements), 1)
+    for column in schema.columns:
+        table = alone.get((column.name,))
+        if table is None or isinstance(column.cells, Categories):
+            continue
+        codes = np.arange(column.num_values)
+        edges = np.append(column.at(codes, np.zeros(codes.size)), column.cells.ends[1])
+        density = Density.of(edges, replace(table, counts=table.counts[codes]))
+        first, last = codes.size - density.backwards.reach - _BEYOND, density.reach + _BEYOND
+        found[(column.name,)] = np.ones(column.size, dtype=bool)
+        found[(column.name,)][codes] = (first <= codes) & (codes < last)
+    return found
 
 
 def questions(

@@ -551,7 +551,9 @@ def compare_tables(
         if columns:
             read = recoded({e.name: pd.Series(own[e.name]) for e in columns}, Recoding.of(facts))
             of_both = {each.name: pd.Series(made[each.name]) for each in columns}
-            found[name] = compare(replace(schema, columns=columns), read, of_both)
+            each = compare(replace(schema, columns=columns), read, of_both)
+            page = replace(each.page, lead=each.page.lead[1:])  # the first part is said above
+            found[name] = replace(each, page=page)
         if gone := len(real[name]) - len(own):
             said = f"{name}: {gone:,} of {len(real[name]):,} real rows are not used in a fit."
             lead.append(Text(f"{said} They lead nowhere, or are more than max_children."))

@@ -6,8 +6,8 @@ from house import ROOT, circles, floors, lines_of_code, measured
 from second_runs import SECOND_RUN
 
 MOST = {
-    "package lines": 63_627,
-    "package lines of code": 42_798,
+    "package lines": 63_631,
+    "package lines of code": 42_800,
     "package files": 240,
     "test lines": 54_062,
     "constants": 242,

@@ -23,8 +23,8 @@ from sdv_privpgd.base.domain import Domain, Grouping
 from sdv_privpgd.inference.linear import LinearEstimate
 from sdv_privpgd.methods import PrivPGD
 from sdv_privpgd.privacy.queries import MarginalQuery, Measurement, QuadrantQuery
-from sdv_privpgd.releases.combining import pooled, seen
-from sdv_privpgd.releases.measuring import with_cells
+from sdv_privpgd.releases.combining import pooled
+from sdv_privpgd.releases.measuring import seen, with_cells
 
 COLUMNS = {"ward": Categorical(["A", "B"]), "age": Numerical(0, 99, decimal_places=0, num_bins=6)}
 
