@@ -469,8 +469,10 @@ def _agreed(
 
     Times say so up to their blur, and as far as children and those before them agree. Gaps add to
     the time before as far as they are sure; those that lead beyond the end say nothing. Where
-    starts are numbers, gaps alone count: in a simulated shop the mean of both has too few late
-    dates (pairs of children .107, and .100 so). All is in parts of the declared range.
+    starts are numbers, one of both counts: the gap, unless it is less sure than the time and than
+    both usually agree. In a simulated shop the mean of both has too few late dates (pairs of
+    children .107, and .100 so). Where visits begin 50 years after birth, half the L1 distance of
+    their dates is .46 at epsilon 50 with gaps alone, and .01 so. All is in parts of the range.
     """
     is_first = np.diff(whose, prepend=-1) != 0
     place = np.arange(len(whose)) - np.flatnonzero(is_first)[np.cumsum(is_first) - 1]
@@ -488,7 +490,11 @@ def _agreed(
         is_told = ~begins & (before[here] - unsure[here] <= 1)
         prior[here] = np.where(is_told, sure + unsure[here] ** 2, 1e6)  # that is next to nothing
         part = prior[here] / (prior[here] + np.where(begins, blur[here], error[here]) ** 2)
-        part[is_told & ~np.isnan(starts[here])] = 0
+        told = is_told & ~np.isnan(starts[here])
+        both = here[told & np.isfinite(blur[here])]
+        beside = np.abs(before[both] - times[both]) - unsure[both]
+        usual = float(np.median(np.maximum(beside, 0))) if len(beside) else 0.0
+        part[told] = (unsure[here] > blur[here] + usual)[told]
         mean[here] = before[here] + part * (times[here] - before[here])
         known[here] = (1 - part) * prior[here]
     for number in range(int(place.max(initial=-1)), 0, -1):
