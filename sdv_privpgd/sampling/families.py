@@ -257,18 +257,24 @@ def children_of(
         exact, said_exact = rank + 1, _read(sampler, link.place, codes, positions)
     at_place, said_places = _rough(exact), _rough(said_exact)
     at = {names[axis]: place for place, axis in enumerate(own)}
-    telling = [p for p in _by_strength(codes, axes, own) if p != count]
+    strength = _strength(codes, axes, own)
+    telling = [p for p in np.argsort(-strength, kind="stable").tolist() if p != count]
     wanted, said = [asked[whose, p] for p in telling], [codes[:, axes[p]] for p in telling]
-    # Of rows in order it is asked first whether there is one before, and last at which place.
-    ahead = _MANY if link.order is None else 2
-    rows = _as_many(
-        np.column_stack([np.minimum(at_place, ahead), *wanted, many, at_place, exact]),
-        np.column_stack(
-            [np.minimum(said_places, ahead), *said, said_many, said_places, said_exact]
-        ),
-        counts,
-        generator,
-    )
+    # Of rows in order it is asked first whether there is one before, and at which place as soon as
+    # that is more telling of those that have one.
+    ahead, sooner = _MANY, 0
+    if link.place is not None and link.order is not None:
+        later = codes[said_exact > 1]
+        by_place = _strength(later, [names.index(link.place)], own)
+        ahead, sooner = 2, int((strength[telling] > by_place).sum())
+    items = [
+        np.column_stack([np.minimum(place, ahead), *has[:sooner], place, *has[sooner:], *rest])
+        for place, has, *rest in (
+            (at_place, wanted, many, exact),
+            (said_places, said, said_many, said_exact),
+        )
+    ]
+    rows = _as_many(*items, counts, generator)
     fixed = many * _MANY + at_place
     here = np.lexsort(
         [generator.random(len(whose)), *(asked[whose, p] for p in telling[::-1]), fixed]
@@ -547,8 +553,8 @@ def _as_many(
     return chosen
 
 
-def _by_strength(codes: np.ndarray, axes: list[int], own: list[int]) -> list[int]:
-    """The parents' attributes, the most telling of children first, by Cramer's V without bias."""
+def _strength(codes: np.ndarray, axes: list[int], own: list[int]) -> np.ndarray:
+    """How telling of children attributes are, by Cramer's V without bias."""
     said = []
     for axis in axes:
         tied = 0.0
@@ -560,7 +566,7 @@ def _by_strength(codes: np.ndarray, axes: list[int], own: list[int]) -> list[int
             square = float((np.square(table - alone) / alone).sum()) - free
             tied += max(square, 0.0) / max(min(table.shape) - 1, 1)
         said.append(tied)
-    return np.argsort(-np.array(said), kind="stable").tolist()
+    return np.array(said)
 
 
 def _shares(codes: np.ndarray, axes: tuple[int, int], sizes: list[int]) -> np.ndarray:
