@@ -17,7 +17,7 @@ RNG = np.random.default_rng(0)
 def cut(facts):
     noisy = NoisyTable(np.full(len(POWERS.cells), 9.0), 1.0)
     density = Density.of(POWERS.edges, noisy).within(*map(float, facts.ends))
-    return Rough(facts, density=density).cut(1.0).cuts
+    return Rough(facts, density=density).cut(1.0, facts).cuts
 
 
 def test_usual_codes_within_a_range_of_whole_numbers_are_cut_out():
