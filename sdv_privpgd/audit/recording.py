@@ -196,7 +196,8 @@ class _Recorded(Curator):
         squares = [self.ledger.adjacency.cells] * len(asked[: self._values.most])
         with self._event("discover", question, asked, squares, mu_squared) as event:
             found = super().discover(mu_squared, delta, what=what, names=names)
-            event.exact = [_by_value(self._values.counts(name).pairs()) for name in asked]
+            pairs, parts = [self._values.counts(name).pairs() for name in asked], self._values.parts
+            event.exact = [_by_value([(key, n / parts) for key, n in own]) for own in pairs]
             ones = [found.get(name, []) for name in asked]
             event.given = [_by_value([(key, n * event.units) for key, n in own]) for own in ones]
         event.result = found
@@ -278,7 +279,7 @@ def changed(here: Event, there: Event) -> int:
     return max(squares, default=0) if here.kind == "select" else sum(squares)
 
 
-def _by_value(counted: Sequence[tuple[Any, int]]) -> dict:
+def _by_value(counted: Sequence[tuple[Any, float]]) -> dict:
     return {(type(key), key): number for key, number in counted}
 
 

@@ -80,8 +80,7 @@ def chance_of(event: Event, charge: Charge, settings: Settings) -> float:
     rows = settings.people.max_rows
     whole = event.units * (1 if settings.people.weighed else rows)
     beyond = ((charge.threshold or 0) - whole - 0.5) / charge.stddev
-    columns = event.required // (settings.adjacency.cells * whole**2)  # that a row is counted in
-    one = columns * rows * float(norm.sf(beyond))
+    one = len(event.queries) * rows * float(norm.sf(beyond))  # a row counts in all columns
     return one + (one / (1 - one) if settings.adjacency is Adjacency.REPLACE_ONE else 0.0)
 
 

@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple
-from zlib import crc32
 
 import numpy as np
 import pandas as pd
@@ -178,11 +177,13 @@ def _look(cell: object) -> int:
 class Rarer(NamedTuple):
     """What is asked of columns some of whose values were ``found``: about all others. Public.
 
-    A row that has other values in more than ``most`` columns is counted in so many of them alone.
+    A row that has other values in more than ``most`` columns is counted in each of them by a part
+    of one, so that it counts as much as in ``most``. One has so many ``parts``.
     """
 
     found: Mapping[str, Collection[Value]]
     most: int
+    parts: int = 2**8
 
     def cells(self, name: str, series: pd.Series) -> "RarerCells":
         """What a private column's cells are, each by itself."""
@@ -190,17 +191,15 @@ class Rarer(NamedTuple):
         keys = list(map(canonical, listed))
         known = {(kind_of(key), key) for key in self.found[name]}
         others = [key is not None and (kind_of(key), key) not in known for key in keys]
-        hashes = np.array([crc32(repr(key).encode()) for key in keys], dtype=np.uint64)
-        return RarerCells(keys, np.arange(len(keys))[places], np.array(others, dtype=bool), hashes)
+        return RarerCells(keys, np.arange(len(keys))[places], np.array(others, dtype=bool))
 
 
 class RarerCells(NamedTuple):
-    """Values, and the place of each cell's among them; which are rarer, and a hash of each."""
+    """Values, and the place of each cell's among them; and which are rarer."""
 
     values: list[Value | None]
     places: np.ndarray
     are_rarer: np.ndarray
-    hashes: np.ndarray
 
 
 def attribute_of(kind: str, name: str) -> str:

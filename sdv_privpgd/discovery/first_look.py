@@ -194,21 +194,22 @@ class FirstLook:
 
         It follows from noise and thresholds of a first look. Of so many rows at most twice as many
         as its first threshold have rarer categories of a column, if each category has at most half
-        as many rows as the one before: so the second question counts each row in few columns.
+        as many rows as the one before: so the second question counts each row as in few columns.
         """
         found = {}
         if names := self.asks["categories"]:
-            first, most = self._threshold(len(names), LOOK_SHARE), len(names)
+            first, most = self._threshold(len(names), len(names), LOOK_SHARE), len(names)
             if num_rows is not None:
                 most = math.ceil(most * min(2 * first / max(num_rows, 1), 1))
-            found = dict.fromkeys(names, math.ceil(self._threshold(most, 1 - LOOK_SHARE)))
+            last = self._threshold(len(names), most, 1 - LOOK_SHARE)
+            found = dict.fromkeys(names, math.ceil(last))
         found |= self._rows_clear_of("grid")
         return {name: rows for name, rows in found.items() if self.known[name].lacks_domain}
 
-    def _threshold(self, columns: int, part: Fraction) -> float:
-        """That of categories for a part of their budget, if a row counts in so many columns."""
+    def _threshold(self, columns: int, most: int, part: Fraction) -> float:
+        """That of so many columns for a part of their budget, if a row counts as in ``most``."""
         ledger, own = self.ledger, self.cost_of("categories") * part
-        stddev = stddev_for(square_of(ledger) * ledger.units**2 * columns, own)
+        stddev = stddev_for(square_of(ledger) * ledger.units**2 * most, own)
         return threshold_for(stddev, self.delta, columns, ledger) / ledger.units
 
     @property
@@ -243,7 +244,7 @@ class FirstLook:
 
         A first question finds the most frequent ones. A second one, with less noise, is for columns
         where rows are left that have none of these: there budget is worth most. Few rows have
-        none of these in many columns, so each is counted in few.
+        none of these in many columns, so each counts as in few.
         """
         names = self.asks["categories"]
         if not names:

@@ -229,7 +229,7 @@ class PrivateTable(_Table):
         domain = Domain(tuple(tally.sizes), tuple(tally.sizes.values()))
         records = MarginRecords(domain, seen.tables, units)
         found = {name: own.counted() for name, own in seen.values.items()}
-        values = ValueCounts(found, None if rarer is None else rarer.most)
+        values = ValueCounts(found, *(() if rarer is None else (rarer.most, rarer.parts)))
         return Curator(records, books, values=values)
 
     def _number(self) -> int:

@@ -87,13 +87,13 @@ def _blocks(queries: Sequence[Query], domain: Domain) -> list[list[Query]]:
     return blocks
 
 
-def _usable_stddev(sensitivity_squared: int, mu_squared: Fraction, what: str) -> float:
+def _usable_stddev(square: int, mu_squared: Fraction, what: str, parts: int = 1) -> float:
     """The noise that ``mu_squared`` buys. Raises ``PrivacyBudgetError`` where it is useless."""
-    stddev = stddev_for(sensitivity_squared, mu_squared)
-    if stddev > MAX_STDDEV:
+    stddev = stddev_for(square, mu_squared)
+    if stddev * parts > MAX_STDDEV:
         raise PrivacyBudgetError(
             f"Measuring {what} with mu²={float(mu_squared):.3g} needs noise of standard deviation "
-            f"{stddev:.3g}, above {MAX_STDDEV:.3g}: allow a larger epsilon."
+            f"{stddev:.3g}, above {MAX_STDDEV / parts:.3g}: allow a larger epsilon."
         )
     return stddev
 
@@ -223,7 +223,8 @@ class Curator(Opaque):
         """The values of columns that many rows have, sorted, and their noisy counts.
 
         Missing, ``None``, is the last one, whether many rows have it or not. ``names`` are the
-        columns to ask for: by default all of them. A row may be counted in fewer than these.
+        columns to ask for: by default all of them. A row may count as much as in fewer of these.
+        Counts may be in parts of a unit. Noise has then as many times as many.
 
         Privacy: sqrt(mu_squared)-GDP but for ``delta``, at most: ``privacy/thresholding.py`` has
         the proof. Values below the threshold, which the ledger names, leave no trace.
@@ -233,14 +234,14 @@ class Curator(Opaque):
         names, ledger = self._values.names if names is None else tuple(names), self.ledger
         if not names:
             return {}
-        mu_squared, units = Fraction(mu_squared), ledger.units
+        mu_squared, units, parts = Fraction(mu_squared), ledger.units, self._values.parts
         most = len(names[: self._values.most])
         # A row that comes or goes changes the count of one value of a column, one that moves two.
         squares = ledger.squares(lambda each: most * each.cells)
-        stddev = _usable_stddev(squares[ledger.adjacency], mu_squared, what)
-        threshold = threshold_for(stddev, delta, most, ledger)
+        stddev = _usable_stddev(squares[ledger.adjacency], mu_squared, what, parts)
+        threshold = threshold_for(stddev, delta, len(names), ledger)
         mechanism = "Gaussian, rounded, over a threshold"
-        own = SAMPLING_DELTA + thresholded_delta(stddev, threshold, most, ledger)
+        own = SAMPLING_DELTA + thresholded_delta(stddev, threshold, len(names), ledger)
         self._charge(
             squares, mechanism=mechanism, what=what, num_queries=len(names), num_values=0,
             mu_squared=mu_squared, delta=own, stddev=stddev, threshold=threshold,
@@ -248,9 +249,10 @@ class Curator(Opaque):
         found: dict[str, list[tuple[Value | None, int]]] = {}
         for name in names:
             counted = self._values.counts(name)
-            noisy = _noisy(counted.numbers, stddev, self._books.words)
-            many = np.flatnonzero(noisy[:-1] >= threshold).tolist()
-            noisy = np.rint(noisy / units).astype(np.int64) if units > 1 else noisy
+            noisy = _noisy(counted.numbers, stddev * parts, self._books.words)
+            many = np.flatnonzero(noisy[:-1] >= threshold * parts).tolist()
+            whole = units * parts
+            noisy = np.rint(noisy / whole).astype(np.int64) if whole > 1 else noisy
             found[name] = [
                 *zip(counted.values[many].tolist(), noisy[many].tolist(), strict=True),
                 (None, int(noisy[-1])),

@@ -7,6 +7,7 @@ own, from 0 to an upper end u, is the whole number of units nearest to U w / u: 
 counts each row so many times.
 """
 
+import math
 import tempfile
 import threading
 import weakref
@@ -218,21 +219,20 @@ class ClusterRecords(Records):
 def rarer_counts(
     rarer: Rarer, columns: Columns, units: np.ndarray
 ) -> Iterator[tuple[str, list[tuple[Value | None, int]]]]:
-    """The rarer values of private columns, by column, and the units of the rows of each.
+    """The rarer values of private columns, by column, and the units of the rows of each, in parts.
 
-    A row adds its own in ``most`` columns at most. Where it has more, they follow each other, from
-    one on that a hash of its own cells draws. So what it adds follows from its cells alone. Missing
-    cells are not counted.
+    A row adds all of its own: in ``most`` columns one in each, and in k of them, if these are more,
+    the root of ``most`` / k rounded down, so that the squares of what it adds have no larger sum.
+    So no value is left to another column that has its own in the same rows. Missing cells are not
+    counted.
     """
     read = {name: rarer.cells(name, columns[name]) for name in rarer.found}
     own = [each.are_rarer[each.places] for each in read.values()]
-    drawn = np.sum([each.hashes[each.places] for each in read.values()], axis=0)
-    number = np.maximum(np.sum(own, axis=0), 1)
-    rank = (drawn % number.astype(np.uint64)).astype(np.int64)
+    one = rarer.parts**2
+    squares = [one, *(one * min(rarer.most, k) // k for k in range(1, len(read) + 1))]
+    whole = units * np.array(list(map(math.isqrt, squares)))[np.sum(own, axis=0)]
     for (name, each), are_rarer in zip(read.items(), own, strict=True):
-        counted = are_rarer & (rank % number < rarer.most)
-        counts = np.bincount(each.places[counted], units[counted])
-        rank += are_rarer
+        counts = np.bincount(each.places[are_rarer], whole[are_rarer])
         yield name, [(each.values[at], int(counts[at])) for at in np.flatnonzero(counts)]
 
 

@@ -28,13 +28,17 @@ class Counted(NamedTuple):
 class ValueCounts(Opaque):
     """The values of some columns, and how many records have them: for the curator alone.
 
-    A record is counted in ``most`` of the columns at most, or in all of them where that is None.
+    A record counts as much as in ``most`` of the columns at most, or as in all of them where that
+    is None. A count of one unit is so many ``parts``.
     """
 
-    __slots__ = ("_counted", "most", "names")
+    __slots__ = ("_counted", "most", "names", "parts")
 
-    def __init__(self, columns: Mapping[str, Counted], most: int | None = None) -> None:
-        self._counted, self.names, self.most = dict(columns), tuple(columns), most
+    def __init__(
+        self, columns: Mapping[str, Counted], most: int | None = None, parts: int = 1
+    ) -> None:
+        self._counted, self.names = dict(columns), tuple(columns)
+        self.most, self.parts = most, parts
 
     def counts(self, name: str) -> Counted:
         """Each value that a record has and how many have it: truths, numbers, times, text.

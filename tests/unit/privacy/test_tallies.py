@@ -190,7 +190,7 @@ def test_what_is_seen_is_by_column_and_weight_and_the_numbers_of_rows_have_their
     assert free_name(["number_", "number", "Number"]) == "number__"
 
 
-def test_a_row_s_own_hash_draws_the_columns_that_it_is_counted_in():
+def test_a_row_counts_in_all_its_columns_of_rarer_values_as_much_as_in_few():
     cells = np.random.default_rng(0).integers(0, 10**6, (8, 4_000))
     columns = {
         name: pd.Series(own).astype(str) for name, own in zip("abcdefgh", cells, strict=True)
@@ -199,18 +199,20 @@ def test_a_row_s_own_hash_draws_the_columns_that_it_is_counted_in():
     rarer = Rarer({**dict.fromkeys(columns, ()), "a": ["known"]}, 3)
     ones = np.ones(4_000, dtype=np.int64)
     found = {name: sum(n for _, n in own) for name, own in rarer_counts(rarer, columns, ones)}
-    assert sum(found.values()) == 3 * 4_000
-    # Seven columns of each row have rarer values, and each of them is as likely counted.
-    expected = dict.fromkeys(columns, 3 / 7 * 4_000) | {"a": 3 / 7 * 3_000, "b": 3 / 7 * 1_000}
-    for name, number in found.items():
-        assert abs(number - expected[name]) < 5 * expected[name] ** 0.5
-    # All of few are counted, and a truth is no number.
+    # Seven columns of each row have rarer values: 256 times the root of 3/7 is 167.6.
+    assert found == dict.fromkeys(columns, 167 * 4_000) | {"a": 167 * 3_000, "b": 167 * 1_000}
+    # Columns that say the same leave no value to each other: 256 times the root of 1/2 is 181.02.
+    same = dict.fromkeys("ab", columns["c"])
+    (_, one), (_, other) = rarer_counts(Rarer(dict.fromkeys("ab", ()), 1), same, ones)
+    assert one == other
+    assert sum(n for _, n in one) == 181 * 4_000
+    # Of few each is one, and a truth is no number.
     few = {name: pd.Series([1, 1, True, None, "x"], dtype=object) for name in "ab"}
     counted = dict(rarer_counts(Rarer({"a": [True], "b": []}, 2), few, ones[:5]))
     assert [key for key, _ in counted["a"]] == [1, 1, "x"]
-    assert sum(n for _, n in counted["b"]) == 4
+    assert sum(n for _, n in counted["b"]) == 4 * 256
     ((_, alone),) = rarer_counts(Rarer({"a": ()}, 1), {"a": pd.Series(range(50))}, 6 * ones[:50])
-    assert alone == [(number, 6) for number in range(50)]
+    assert alone == [(number, 6 * 256) for number in range(50)]
 
 
 @pytest.mark.parametrize(

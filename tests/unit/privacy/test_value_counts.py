@@ -108,9 +108,29 @@ class TestTheCurator:
         assert all(0.5e-6 < charge.delta <= Fraction(1.001e-6) for charge in charged)
         assert [charge.num_queries for charge in charged] == [3] * 4
         # The tail is that of so many values as a row may have on its own.
-        for charge, most in zip(charged, (1, 2, 3, 3), strict=True):
-            own = thresholded_delta(charge.stddev, charge.threshold, most, BOOKS[REPLACE])
+        for charge in charged:
+            own = thresholded_delta(charge.stddev, charge.threshold, 3, BOOKS[REPLACE])
             assert own == pytest.approx(charge.delta)
+
+    def test_parts_of_one_have_noise_and_a_threshold_in_parts_and_come_out_as_ones(self):
+        values = np.array(["many", *map(str, range(999))], dtype=object)
+        counted = Counted(values, np.array([256 * 500, *[256 * 100] * 999, 0]))
+        curator = self.curator([], epsilon=9.0)
+        curator._values = ValueCounts({"x": counted}, 1, 256)
+        found = dict(curator.discover(Fraction(2, 25), Fraction(1e-6), what="x")["x"])
+        (charge,) = curator.ledger.charges
+        assert charge.stddev == pytest.approx(5)
+        assert abs(found["many"] - 500) < 40
+        noise = np.array([found[str(number)] for number in range(999)]) - 100
+        assert 4.4 < noise.std() < 5.6  # five standard errors of 5 / sqrt(2 * 999)
+
+    def test_noise_that_is_too_large_in_parts_is_refused_before_it_is_charged(self):
+        curator = self.curator(["a"])
+        before, mu_squared = curator.ledger, Fraction(1, 2**68)
+        curator._values = ValueCounts({"x": Counted(np.array(["a"]), np.array([256, 0]))}, 1, 256)
+        with pytest.raises(PrivacyBudgetError, match=r"above 4\.29e\+09: allow a larger epsilon"):
+            curator.discover(mu_squared, Fraction(1e-6), what="x")
+        assert curator.ledger == before
 
     @pytest.mark.parametrize("cells", [[], [None] * 9])
     def test_a_column_of_nothing_is_charged_like_any_other(self, cells):
