@@ -71,11 +71,7 @@ def consistent_tables(domain: Domain, measurements: Sequence[Measurement]) -> Co
     noisy = noisy_tables(domain, measurements)
     total = estimate_total(domain, measurements).value
     grouped = grouped_tables(domain, measurements)
-    margins = _one_way_estimates(noisy, grouped)
-    one_way = {
-        name: supported_one_way(margins.get((name,)), size, total)
-        for name, size in domain.size_of.items()
-    }
+    one_way = one_way_tables(domain, measurements)
     return ConsistentTables(
         total=total,
         one_way=one_way,
@@ -85,6 +81,18 @@ def consistent_tables(domain: Domain, measurements: Sequence[Measurement]) -> Co
             grouped, grouped_tables(domain, measurements, QuadrantQuery), one_way, total
         ),
     )
+
+
+def one_way_tables(domain: Domain, measurements: Sequence[Measurement]) -> dict[str, np.ndarray]:
+    """The ``one_way`` of consistent tables: each attribute's marginal."""
+    margins = _one_way_estimates(
+        noisy_tables(domain, measurements), grouped_tables(domain, measurements)
+    )
+    total = estimate_total(domain, measurements).value
+    return {
+        name: supported_one_way(margins.get((name,)), size, total)
+        for name, size in domain.size_of.items()
+    }
 
 
 def _with_quadrants(

@@ -48,7 +48,7 @@ zero."""
 
 @dataclass(frozen=True)
 class Covariance:
-    """K = directions diag(variances) directions^T, of trace 1."""
+    """K = directions diag(variances) directions^T, of trace 1 but for that of sums."""
 
     variances: np.ndarray
     directions: np.ndarray
@@ -58,6 +58,12 @@ class Covariance:
         # numpy's solver wakes all cores for matrices of 26 rows, and takes ten times as long.
         variances, directions = eigh(matrix / np.trace(matrix), check_finite=False)
         return cls(np.maximum(variances, _SMALLEST * variances[-1]), directions)
+
+    def summed(self, sums: np.ndarray) -> "Covariance":
+        """The covariance of these sums, the rows of a matrix."""
+        turned = (sums @ self.directions) * np.sqrt(self.variances)
+        variances, directions = np.linalg.eigh(turned @ turned.T)
+        return Covariance(np.maximum(variances, 0.0), directions)
 
 
 @dataclass(frozen=True)
@@ -247,22 +253,37 @@ class _Stack(NamedTuple):
 
 
 def _stacks(residuals: Sequence[Residual], scales: np.ndarray) -> Iterator[_Stack]:
-    """Stacks of all residuals, none of which is larger than the cache of a core."""
+    """Stacks of all residuals."""
+    for own in _alike([each.values for each in residuals]):
+        held = [residuals[place] for place in own]
+        yield _Stack(
+            names=([each.clique[0] for each in held], [each.clique[1] for each in held]),
+            values=np.array([each.values for each in held]),
+            noise=np.array([each.variance for each in held]),
+            scales=scales[own],
+        )
+
+
+def _alike(tables: Sequence[np.ndarray]) -> Iterator[list[int]]:
+    """The places of tables of one shape, of as many as the cache of a core holds."""
     cells = 1 << 14
     places: dict[tuple[int, ...], list[int]] = {}
-    for place, residual in enumerate(residuals):
-        places.setdefault(residual.values.shape, []).append(place)
+    for place, table in enumerate(tables):
+        places.setdefault(table.shape, []).append(place)
     for shape, every in places.items():
         at_once = max(cells // math.prod(shape), 1)
         for start in range(0, len(every), at_once):
-            own = every[start : start + at_once]
-            held = [residuals[place] for place in own]
-            yield _Stack(
-                names=([each.clique[0] for each in held], [each.clique[1] for each in held]),
-                values=np.array([each.values for each in held]),
-                noise=np.array([each.variance for each in held]),
-                scales=scales[own],
-            )
+            yield every[start : start + at_once]
+
+
+class _Seen(NamedTuple):
+    """A table that tells of a residual: itself, or sums of it."""
+
+    owner: int  # the place of the residual
+    is_finest: bool
+    sides: list[Covariance]  # of rows and of columns
+    values: np.ndarray
+    noise: float
 
 
 class Evidence:
@@ -281,45 +302,64 @@ class Evidence:
         known: "Mapping[str, Covariance]",
     ) -> None:
         """Takes residuals and what sums say of them, and the covariances that are known."""
-        self._owners: list[int] = []
-        parts: list[np.ndarray] = []
+        seen = list(self._seen(residuals, sums, known))
         self.noise, self.excess = np.zeros(len(residuals)), np.zeros(len(residuals))
-        for place, residual in enumerate(residuals):
-            sides = [known[attribute] for attribute in residual.clique]
-            seen = []
-            if math.isfinite(residual.variance):
-                rows, columns = (side.directions for side in sides)
-                values = rows.T @ residual.values @ columns
-                seen.append((np.outer(*(s.variances for s in sides)), values, residual.variance))
-            for each in sums.get(residual.clique, ()):
-                turned = (
-                    (own @ side.directions) * np.sqrt(side.variances)
-                    for own, side in zip((each.rows, each.columns), sides, strict=True)
-                )
-                (of_rows, rows), (of_columns, columns) = (np.linalg.eigh(t @ t.T) for t in turned)
-                variances = np.outer(np.maximum(of_rows, 0.0), np.maximum(of_columns, 0.0))
-                seen.append((variances, rows.T @ each.values @ columns, each.variance))
-            variances, values, noise = seen[0]  # of the finest table
-            self.noise[place] = noise * values.size
-            beyond = float(np.square(values).sum() - self.noise[place])
-            self.excess[place] = max(beyond, 0.0) / max(float(variances.sum()), 1e-300)
-            least = _SMALLEST * self.noise[place]
-            parts += [self._histogram(own, them, max(v, least)) for own, them, v in seen]
-            self._owners += [place] * len(seen)
-        held = np.array(parts).reshape(len(parts), 4, self._BINS)
-        self._sizes, self._numbers, self._squares, self._noise = held.swapaxes(0, 1)
+        for each in seen:
+            if each.is_finest:
+                self.noise[each.owner] = each.noise * each.values.size
+                beyond = float(np.square(each.values).sum() - self.noise[each.owner])
+                whole = math.prod(float(side.variances.sum()) for side in each.sides)
+                self.excess[each.owner] = max(beyond, 0.0) / max(whole, 1e-300)
+        parts = [self._bins([seen[k] for k in own]) for own in _alike([s.values for s in seen])]
+        held = np.concatenate(parts, axis=1) if parts else np.zeros((6, 0))
+        self._sizes, self._numbers, self._squares, self._noise = held[:4]
+        self._owners, self._is_finest = held[4].astype(np.int64), held[5] > 0
 
-    def _histogram(self, variances: np.ndarray, values: np.ndarray, noise: float) -> np.ndarray:
-        """The mean variance in each bin, the number of directions, their squares, and the noise."""
-        largest = max(float(variances.max()), 1e-300)
-        below = -np.log2(np.maximum(variances / largest, _SMALLEST)).ravel() / self._WIDTH
+    @staticmethod
+    def _seen(
+        residuals: Sequence[Residual],
+        sums: Mapping[Clique, Sequence[GroupSums]],
+        known: "Mapping[str, Covariance]",
+    ) -> Iterator[_Seen]:
+        """The tables that tell of each residual, the finest one first."""
+        summed: dict[tuple[str, int], Covariance] = {}  # the same for all pairs of an attribute
+        for place, residual in enumerate(residuals):
+            is_known = math.isfinite(residual.variance)
+            if is_known:
+                sides = [known[name] for name in residual.clique]
+                yield _Seen(place, True, sides, residual.values, residual.variance)
+            for number, each in enumerate(sums.get(residual.clique, ())):
+                sides = []
+                for name, own in zip(residual.clique, (each.rows, each.columns), strict=True):
+                    if (name, id(own)) not in summed:
+                        summed[name, id(own)] = known[name].summed(own)
+                    sides.append(summed[name, id(own)])
+                yield _Seen(place, not is_known and not number, sides, each.values, each.variance)
+
+    def _bins(self, alike: Sequence[_Seen]) -> np.ndarray:
+        """What tables of one shape tell, one column for each bin of each that is not empty.
+
+        They are the mean variance in the bin, the number of its directions, their squares, the
+        noise, the place of the residual, and 1 for its finest table.
+        """
+        row, column = (np.array([each.sides[k].variances for each in alike]) for k in (0, 1))
+        rows, columns = (np.array([each.sides[k].directions for each in alike]) for k in (0, 1))
+        variances = row[:, :, None] * column[:, None, :]
+        values = rows.swapaxes(1, 2) @ np.array([each.values for each in alike]) @ columns
+        largest = np.maximum(variances.max(axis=(1, 2), keepdims=True), 1e-300)
+        below = -np.log2(np.maximum(variances / largest, _SMALLEST)) / self._WIDTH
         bins = np.minimum(below.astype(np.int64), self._BINS - 1)
+        bins += self._BINS * np.arange(len(alike))[:, None, None]
         numbers, sizes, squares = (
-            np.bincount(bins, own, self._BINS)
-            for own in (np.ones(bins.size), variances.ravel(), np.square(values).ravel())
+            np.bincount(bins.ravel(), own.ravel(), self._BINS * len(alike))
+            for own in (np.ones(bins.shape), variances, np.square(values))
         )
-        sizes = sizes / np.maximum(numbers, 1)
-        return np.stack([sizes, numbers, squares, np.full_like(sizes, noise)])
+        held = np.flatnonzero(numbers)
+        owners = np.array([each.owner for each in alike])
+        noise = np.maximum([each.noise for each in alike], _SMALLEST * self.noise[owners])
+        of_tables = np.array([noise, owners, [each.is_finest for each in alike]])
+        sizes = sizes[held] / numbers[held]
+        return np.vstack([sizes, numbers[held], squares[held], of_tables[:, held // self._BINS]])
 
     def nats(self, scales: np.ndarray) -> np.ndarray:
         """The negative log-likelihood of scales, shape (residual, scale), but for a constant.
@@ -328,17 +368,16 @@ class Evidence:
         """
         found = np.zeros(scales.shape)
         for place, own in enumerate(scales.T):
-            spread = own[self._owners, None] * self._sizes + self._noise
-            nats = (self._numbers * np.log(spread) + self._squares / spread).sum(axis=1) / 2
+            spread = own[self._owners] * self._sizes + self._noise
+            nats = (self._numbers * np.log(spread) + self._squares / spread) / 2
             found[:, place] = np.bincount(self._owners, nats, len(scales))
         return found
 
     def explained(self, scales: np.ndarray) -> np.ndarray:
         """The sum of the squares in the finest tables, as far as these scales make them signal."""
-        finest = np.searchsorted(self._owners, np.arange(len(scales)))
-        signal = scales[:, None] * self._sizes[finest]
-        kept = signal / (signal + self._noise[finest])
-        return (np.square(kept) * self._squares[finest]).sum(axis=1)
+        signal = scales[self._owners] * self._sizes
+        kept = self._is_finest * np.square(signal / (signal + self._noise))
+        return np.bincount(self._owners, kept * self._squares, len(scales))
 
     def likeliest_scales(self) -> np.ndarray:
         """The scale under which each residual, and its sums over groups, are most likely."""

@@ -14,7 +14,6 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cache
 from itertools import combinations
 from statistics import fmean
 from typing import Any
@@ -25,7 +24,7 @@ from scipy.special import ndtr  # pyright: ignore[reportMissingTypeStubs]
 
 from sdv_privpgd.base import cached_property
 from sdv_privpgd.base.arguments import check_integer
-from sdv_privpgd.base.domain import Domain, Grouping
+from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.base.progress import Progress
 from sdv_privpgd.columns.cutting import MOST_CATEGORIES
 from sdv_privpgd.columns.facts import (
@@ -36,7 +35,6 @@ from sdv_privpgd.columns.facts import (
     without_domain,
 )
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.estimate.denoising import equal_groups
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fates import fates, least_rows, on_lost, said_before
 from sdv_privpgd.fitting.fit import Fit, codes_paid_for
@@ -51,7 +49,7 @@ from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.counting import Bound, Tables
 from sdv_privpgd.privacy.dataset import Records
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
-from sdv_privpgd.privacy.queries import Adjacency, GroupedMarginalQuery
+from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.report.about import CONFIDENT
 from sdv_privpgd.report.page import Report
 from sdv_privpgd.report.plan import Curve, Errors, ExpectedErrors, plan_report
@@ -100,7 +98,7 @@ def planned(settings: Settings, description: Description, num_rows: int) -> Repo
     left = replace(left, charges=(*left.charges, *listed))
     expected = expected_errors(settings, fit.description, left, num_rows)
     if expected is not None:
-        expected = replace(expected, questions=_of_questions(fit))
+        expected = replace(expected, questions=_of_questions(fit) if description.questions else {})
     notes = [
         *foretold(settings, description, num_rows),
         *on_lost(fates(settings, description, num_rows)),
@@ -330,24 +328,14 @@ class _Assumed:
         method, part = self.settings.method.plain(domain)
         curator = table.curator(schema, Books(self._ledger(budget * part * scale**2)))
         pipeline.ask(curator, method)
-        even, answers = cache(_even), []
-        for each in curator.measurements:
-            query = each.query
-            if isinstance(query, GroupedMarginalQuery):
-                query = replace(query, grouping=even(query.grouping))
-            answers.append(replace(each, query=query, stddev=each.stddev * float(scale)))
-        return LinearEstimate(domain, answers)
+        answers = curator.measurements
+        return LinearEstimate(
+            domain, [replace(each, stddev=each.stddev * float(scale)) for each in answers]
+        )
 
     def _ledger(self, budget: Fraction) -> PrivacyLedger:
         """The books of the rest of a fit."""
         return replace(self.left, budget=budget, charges=())
-
-
-def _even(grouping: Grouping) -> Grouping:
-    """Groups of equally many codes, as many of each: noise alone chose others of even rows."""
-    numbers = grouping.domain.size_of
-    groups = {n: equal_groups(np.ones(len(grouping[n])), each) for n, each in numbers.items()}
-    return Grouping.of(groups)
 
 
 def usual_size(facts: ColumnFacts, num_bins: int) -> int:

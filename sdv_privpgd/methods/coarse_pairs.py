@@ -19,7 +19,7 @@ import numpy as np
 
 from sdv_privpgd.base.domain import Clique, Domain, Grouping, in_words
 from sdv_privpgd.base.progress import Progress
-from sdv_privpgd.estimate.consistency import ConsistentTables, consistent_tables
+from sdv_privpgd.estimate.consistency import ConsistentTables, consistent_tables, one_way_tables
 from sdv_privpgd.estimate.denoising import equal_groups, over_groups, strengths
 from sdv_privpgd.estimate.effects import independent
 from sdv_privpgd.estimate.noisy_tables import estimate_total, grouped_tables
@@ -155,7 +155,7 @@ def _shares(curator: Curator, *, is_public: bool) -> Mapping[str, np.ndarray]:
     """
     if is_public or not curator.measurements:
         return {name: np.ones(size) for name, size in curator.domain.size_of.items()}
-    return consistent_tables(curator.domain, curator.measurements).one_way
+    return one_way_tables(curator.domain, curator.measurements)
 
 
 def measure_coarsely(

@@ -198,13 +198,14 @@ class PrivPGD(EngineMethod):
         """Returns all pairs with equal budgets: noisy answers will say which get more.
 
         What triples tell of pairs and columns (2 to 4 % of an error) is left out, and so is what is
-        spent on those that stand out, if rows are many enough for it.
+        spent on those that stand out, if rows are many enough for it. Groups are public.
         """
         has_kept = has_triples(domain) and self.made.takes_groups
         kept = Fraction(self.triples) if has_kept else Fraction(0)
         if kept and is_for_important(self.importance):
             kept += StandingOut.MOST
-        return replace(self, first_share=Fraction(1), triples=Fraction(0)), 1 - kept
+        own = replace(self, first_share=Fraction(1), triples=Fraction(0), is_combined=True)
+        return own, 1 - kept
 
     def counted(self, measurements: Sequence[Measurement]) -> str:
         queries = [each.query for each in measurements]

@@ -13,14 +13,14 @@ An auditor reads these files, in this order, with their lines of code:
     ``privacy/queries.py``         203  what can be asked, its sensitivity, and a noisy answer
     ``privacy/counting.py``        124  what is counted over codes, in which units
     ``privacy/dataset.py``          53  codes in memory
-    ``privacy/value_counts.py``     56  values, and their counting
+    ``privacy/value_counts.py``     59  values, and their counting
     ``privacy/ledger.py``          195  the books; more budget, and people of several tables
-    ``privacy/curator.py``         239  charging, counting and noise in one act
-    ``privacy/streams.py``         194  rows in a file or on a cluster, weights, first looks
+    ``privacy/curator.py``         240  charging, counting and noise in one act
+    ``privacy/streams.py``         193  rows in a file or on a cluster, weights, first looks
     ``privacy/boundary.py``        173  the table's way in
     ``columns/encoders.py``         50  cells to codes
     ``columns/encoding.py``         36  columns to codes
-    ``columns/readings.py``        138  cells of which little is known to codes
+    ``columns/readings.py``        136  cells of which little is known to codes
     ``columns/recoding.py``        107  codes for missing, and groups of codes
     ``columns/scalars.py``         199  numbers, truths and text of cells
     ``columns/number_formats.py``   48  numbers as they are written
@@ -29,7 +29,7 @@ An auditor reads these files, in this order, with their lines of code:
     ``sources/frames.py``           34  frames of pandas
     ``sources/people.py``          122  no more than so many rows of a person
 
-These are 2,399 lines of code. Who has rows in files, databases or clusters, or wants them in order,
+These are 2,400 lines of code. Who has rows in files, databases or clusters, or wants them in order,
 reads, of these 1,522 what the rows come through; they hand out cells, keep none but those of rows
 before, and count none but for the cluster:
 

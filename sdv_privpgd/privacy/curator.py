@@ -87,13 +87,13 @@ def _blocks(queries: Sequence[Query], domain: Domain) -> list[list[Query]]:
     return blocks
 
 
-def _usable_stddev(sensitivity_squared: int, mu_squared: Fraction, what: str) -> float:
+def _usable_stddev(square: int, mu_squared: Fraction, what: str, parts: int = 1) -> float:
     """The noise that ``mu_squared`` buys. Raises ``PrivacyBudgetError`` where it is useless."""
-    stddev = stddev_for(sensitivity_squared, mu_squared)
-    if stddev > MAX_STDDEV:
+    stddev = stddev_for(square, mu_squared)
+    if stddev * parts > MAX_STDDEV:
         raise PrivacyBudgetError(
             f"Measuring {what} with mu²={float(mu_squared):.3g} needs noise of standard deviation "
-            f"{stddev:.3g}, above {MAX_STDDEV:.3g}: allow a larger epsilon."
+            f"{stddev:.3g}, above {MAX_STDDEV / parts:.3g}: allow a larger epsilon."
         )
     return stddev
 
@@ -234,11 +234,11 @@ class Curator(Opaque):
         names, ledger = self._values.names if names is None else tuple(names), self.ledger
         if not names:
             return {}
-        mu_squared, units = Fraction(mu_squared), ledger.units
+        mu_squared, units, parts = Fraction(mu_squared), ledger.units, self._values.parts
         most = len(names[: self._values.most])
         # A row that comes or goes changes the count of one value of a column, one that moves two.
         squares = ledger.squares(lambda each: most * each.cells)
-        stddev = _usable_stddev(squares[ledger.adjacency], mu_squared, what)
+        stddev = _usable_stddev(squares[ledger.adjacency], mu_squared, what, parts)
         threshold = threshold_for(stddev, delta, len(names), ledger)
         mechanism = "Gaussian, rounded, over a threshold"
         own = SAMPLING_DELTA + thresholded_delta(stddev, threshold, len(names), ledger)
@@ -247,7 +247,6 @@ class Curator(Opaque):
             mu_squared=mu_squared, delta=own, stddev=stddev, threshold=threshold,
         )  # fmt: skip
         found: dict[str, list[tuple[Value | None, int]]] = {}
-        parts = self._values.parts
         for name in names:
             counted = self._values.counts(name)
             noisy = _noisy(counted.numbers, stddev * parts, self._books.words)

@@ -124,6 +124,14 @@ class TestTheCurator:
         noise = np.array([found[str(number)] for number in range(999)]) - 100
         assert 4.4 < noise.std() < 5.6  # five standard errors of 5 / sqrt(2 * 999)
 
+    def test_noise_that_is_too_large_in_parts_is_refused_before_it_is_charged(self):
+        curator = self.curator(["a"])
+        before, mu_squared = curator.ledger, Fraction(1, 2**68)
+        curator._values = ValueCounts({"x": Counted(np.array(["a"]), np.array([256, 0]))}, 1, 256)
+        with pytest.raises(PrivacyBudgetError, match=r"above 4\.29e\+09: allow a larger epsilon"):
+            curator.discover(mu_squared, Fraction(1e-6), what="x")
+        assert curator.ledger == before
+
     @pytest.mark.parametrize("cells", [[], [None] * 9])
     def test_a_column_of_nothing_is_charged_like_any_other(self, cells):
         curator, other = self.curator(cells), self.curator(["a"] * 500)
