@@ -37,3 +37,14 @@ def test_a_time_between_that_leads_beyond_the_end_says_nothing():
     two, apart = np.array([0.6, 0.8]), np.array([0.0, 0.7])
     told = np.full(2, 0.1), apart, np.full(2, 0.1), np.full(2, np.nan), np.zeros(2, dtype=int)
     assert _agreed(two, *told) == pytest.approx(two)
+
+
+def test_a_time_since_a_start_counts_unless_the_time_itself_is_known_better():
+    times, gaps = np.array([0.8, 0.82, 0.9, 0.91]), np.array([0.7, 0.01, 0.6, 0.02])
+    blur, unsure = np.full(4, 0.02), np.array([0.2, 0.001, 0.2, 0.001])
+    whose, starts = np.array([0, 0, 1, 1]), np.array([0.05, 0.05, 0.3, 0.3])
+    found = _agreed(times, blur, gaps, unsure, starts, whose)
+    assert found == pytest.approx([0.8, 0.81, 0.9, 0.92], abs=1e-4)
+    assert _agreed(times, blur, gaps, unsure / 20, starts, whose)[[0, 2]] == pytest.approx(
+        [0.75, 0.9]
+    )
