@@ -58,6 +58,7 @@ class Event:
     given: list[dict] = field(default_factory=list)
     stddevs: list[float] = field(default_factory=list)  # what the answers say of their noise
     units: int = 1  # of a count of one. All numbers are in them
+    is_of_rarer: bool = False  # whether values were counted of a part of the rows
     steps: int = 0  # how many steps a training took
     noise: float = 0.0  # of each of these steps, as the trainer says, in clips
     # What was given out: of a measurement and a training each answer and its noise.
@@ -198,6 +199,7 @@ class _Recorded(Curator):
             found = super().discover(mu_squared, delta, what=what, names=names)
             pairs, parts = [self._values.counts(name).pairs() for name in asked], self._values.parts
             event.exact = [_by_value([(key, n / parts) for key, n in own]) for own in pairs]
+            event.is_of_rarer = self._values.most is not None
             ones = [found.get(name, []) for name in asked]
             event.given = [_by_value([(key, n * event.units) for key, n in own]) for own in ones]
         event.result = found

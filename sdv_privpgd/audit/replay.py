@@ -297,7 +297,7 @@ def _weight(cell: Any, weights: Weights) -> float:
 def _numbers_of_rows(event: Event) -> list[tuple[Any, int]]:
     """How many rows there are, by each true answer that says it, and what it is about."""
     tables = CountQuery, MarginalQuery, GroupedMarginalQuery
-    if event.kind not in ("discover", "measure"):
+    if event.kind not in ("discover", "measure") or event.is_of_rarer:
         return []
     return [
         (getattr(query, "clique", ()), sum(exact.values()))

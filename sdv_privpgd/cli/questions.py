@@ -79,6 +79,7 @@ _TEXT = (
     "dates. --skip-footer 1 leaves out a line of sums, --na WORD says which word among them is "
     "missing, and --thousands SIGN what is between thousands."
 )
+_EMPTY = "{} would not be in the rows: nothing is in their cells, which says no type."
 _NUMBERED = "{} would get new numbers, whatever the table says there: their cells look like ids."
 _NO_KEYS = "{} are ids by their names and no keys, so that several rows may have the same."
 """Why a column would be lost, with its name in the place of ``{}``."""
@@ -122,7 +123,8 @@ class Declared:
                 if not (is_said or (name in self.keys and is_named)):
                     lost[name] = _NO_KEYS if is_named else _NUMBERED
             elif name not in kept:
-                lost[name] = _NOT_MODELLED if is_said or sdtype != "unknown" else _TEXT
+                why = {"unknown": _TEXT, "empty": _EMPTY}.get(str(sdtype), _NOT_MODELLED)
+                lost[name] = _NOT_MODELLED if is_said else why
             elif is_named and not (
                 is_said or people.is_said or self.domain.get(name, {}).keys() & _ENDS
             ):
@@ -309,8 +311,8 @@ def detected(
     from sdv.metadata import Metadata
 
     dropped = left_out(arguments, list(map(str, known_types_in(tables, how))))
-    require_read(tables, how, dropped)
     table = read_table(tables, how, None).drop(columns=dropped)
+    require_read(tables, how, dropped, table.dtypes.to_dict())
     if not is_said:
         say(
             "The types and formats of the columns were detected from the table and are taken as "
@@ -328,7 +330,9 @@ def detected(
         column = pd.Series(table[name].dropna())
         is_open, cells = name not in (*keys, *how.dtypes) and len(column) > 0, []
         is_number = kind in ("ordinal", "numerical") and is_numeric_dtype(column.dtype)
-        if is_open and are_all(time, column):
+        if len(column) == 0 < len(table) and name not in how.dtypes:
+            columns[name] = {"sdtype": "empty"}
+        elif is_open and are_all(time, column):
             written[name] = dict(Typed.of("=time").words)
         elif kind == "datetime" and (column.dtype.kind == "M" or are_all(date, column)):
             written[name] = {"sdtype": kind}

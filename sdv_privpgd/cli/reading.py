@@ -237,9 +237,14 @@ def _read(paths: Sequence[Path], how: Reading, facts: Facts | None) -> pd.DataFr
 
 
 @own_errors()
-def require_read(paths: Sequence[Path], how: Reading, but: Collection[str]) -> None:
-    """Raises ``CommandError`` for other columns of files with types that none of columns reads."""
-    dtypes = open_table(paths, how, {}).dtypes if kind_read(paths[0]).form == "parquet" else {}
+def require_read(
+    paths: Sequence[Path], how: Reading, but: Collection[str], found: Mapping = MappingProxyType({})
+) -> None:
+    """Raises ``CommandError`` for other columns with types that none of columns reads.
+
+    Files of Parquet say the types, and of others cells do, where dtypes were ``found`` of them.
+    """
+    dtypes = open_table(paths, how, {}).dtypes if kind_read(paths[0]).form == "parquet" else found
     unread = {n: each for n, each in dtypes.items() if n not in but and on_unread({n: each})}
     for said in on_unread(unread):
         raise CommandError(f"{said} Or leave them out: --drop {quote(','.join(unread))}.")
@@ -407,9 +412,9 @@ def _read_workbook(paths: Sequence[Path], how: Reading, facts: Facts | None) -> 
 
 
 def _of_one_kind(column: pd.Series, signs: Signs) -> pd.Series:
-    """A column of a workbook, of which some cells are text, as all of text, or as numbers."""
+    """A column of a workbook with cells of several kinds as all of text, or as numbers."""
     kinds = {*column.dropna().map(type)}
-    if str not in kinds or kinds == {str}:
+    if len(kinds) < 2 or kinds <= {bool, int, float}:
         return column
     if are_numbers(column, signs) and not written_with_zeros(column):
         return numbers(column, signs)

@@ -393,7 +393,7 @@ class Density:
             parts[beside] = np.maximum(parts[beside], np.minimum(MANY, deviations[beside] ** 2))
         parts = np.minimum(parts, widths) if whole else parts
         # The cell about zero stays whole: beside others, numbers so small are as good as zero.
-        parts[(edges[:-1] <= 0) & (edges[1:] > 0) & (widths <= 2 * _ABOUT_ZERO)] = 1
+        parts[(edges[:-1] <= 0) & (edges[1:] >= 0) & (widths <= 2 * _ABOUT_ZERO)] = 1
         return _cut(replace(self, edges=edges), parts)
 
     @property
@@ -568,8 +568,8 @@ def _tail(room: float, held: np.ndarray, edges: np.ndarray) -> np.ndarray:
     """
     end, sums = edges[held.size], np.cumsum(held[::-1])
     places = np.interp(sums[-1] / np.array([2, 4, MANY]), sums, edges[: held.size][::-1])
-    near, far = np.maximum(np.diff(places), _TINIEST)
-    power = min(max(math.log2(far / near), LIGHT), 1 / _FALL)
+    near, far = np.log2(np.maximum(np.diff(places), _TINIEST))
+    power = min(max(float(far - near), LIGHT), 1 / _FALL)
     scale = max(room * (end - places[-1]) * MANY / max(sums[-1], _TINIEST), _TINIEST)
     left = room * (1 + power * (edges[held.size :] - end) / scale) ** (-1 / power)
     return np.maximum(-np.diff(left), LIGHT**2 * held.max())

@@ -252,7 +252,8 @@ class FirstLook:
         whole = self.cost_of("categories")
         first, what = whole * LOOK_SHARE, "categories of undeclared columns"
         found = asker.discover(first, self.delta, what=what, names=names)
-        left = {name: others(found[name], asker.stddev, rows) for name in names}
+        noise = asker.stddev / self.ledger.units  # found numbers are in ones
+        left = {name: others(found[name], noise, rows) for name in names}
         left = {name: rest for name, rest in left.items() if rest}
         if not left:
             return found, first

@@ -127,7 +127,7 @@ def discover(
     }
     stddev = _noise(left / max(len(rough), 1), ledger)
     fine = {
-        name: fenced(name, each.cut(stddev), undeclared[name], at_last=True)
+        name: fenced(name, each.cut(stddev, undeclared[name]), undeclared[name], at_last=True)
         for name, each in rough.items()
     }
     whole = {name: fenced_whole(name, each) for name, each in short.items()}

@@ -61,11 +61,11 @@ class Rough(NamedTuple):
         """The same with fewer cells where no rows seem to be."""
         return self._replace(density=None if self.density is None else self.density.thinned())
 
-    def cut(self, stddev: float) -> ColumnFacts:
+    def cut(self, stddev: float, declared: Any) -> ColumnFacts:
         """What is known of the column, in as fine cells as noise of this ``stddev`` can pay for.
 
-        Single numbers that many rows share, and those and days that codebooks use, have cells of
-        their own, which cost next to nothing.
+        Single numbers that many rows share, those and days that codebooks use, and ``declared``
+        ends, where rows are capped, have cells of their own, which cost next to nothing.
         """
         facts, density = self.known, self.density
         if not isinstance(facts, NumberFacts | DateFacts) or density is None:
@@ -78,17 +78,19 @@ class Rough(NamedTuple):
             edges[[0, -1]] = cells.first, cells.last + 1
         fine = replace(density, edges=edges).fine_edges(SINGLE, stddev, whole=whole)[1:-1]
         fine = np.ceil(fine).astype(np.int64) if whole else fine
-        cuts = np.union1d(fine, self._apart(column))
-        return _cut_at(facts, _written(column, cuts[(cuts > edges[0]) & (cuts < edges[-1])]))
+        first, last = cells.ends
+        ends = [first + 1 if whole else np.nextafter(first, np.inf)] * (declared.low is not None)
+        ends += [last] * (declared.high is not None)
+        cuts = np.union1d(np.append(fine, ends), self._apart(column))
+        return _cut_at(facts, _written(column, cuts[(cuts > first) & (cuts <= last)]))
 
     def _apart(self, column: Column) -> np.ndarray:
         """Where single numbers or days begin and end, in ticks of the column if it has any."""
         if column.unit is not None:
             days = np.array(USUAL_DATES).astype(np.int64) * DAY
             return to_ticks(np.append(days, days + DAY), column.unit)
-        alone = list(self.alone)[: SINGLE // 8]
+        alone = [0.0, 1.0, *list(self.alone)[: SINGLE // 8]]
         if isinstance(column.cells, Interval):
-            alone = [0.0, *alone]
             return np.append(alone, np.nextafter(alone, np.inf))
         ticks = _ticks(column, np.array([*alone, *USUAL_NUMBERS]))
         ticks = np.rint(ticks[np.isclose(ticks, np.rint(ticks), atol=0.01)])

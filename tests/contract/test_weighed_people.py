@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sdv_tables
-from made_up import kinds
+from made_up import kinds, quiet
 from sdv.errors import SynthesizerInputError
 
 from sdv_privpgd import (
@@ -83,6 +83,17 @@ def test_the_noise_is_that_of_one_row(fitted):
     said = tables[tables["kind"] == "measured"]["stddev"].unique()
     # Whole numbers of 1/6 add 1 / (12 * 36).
     assert sorted(np.square(said)) == pytest.approx(sorted(np.square(own[0]) + 1 / 432), rel=1e-6)
+
+
+def test_rarer_categories_are_looked_for_with_what_noise_the_first_ones_had():
+    """Numbers are in people, and their noise is: half of the people have other categories."""
+    words = np.where(np.arange(2_000) % 2, "A", [f"{each} of few" for each in range(2_000)])
+    visits = pd.DataFrame({"who": np.arange(2_000), "ward": words, "ill": words == "A"})
+    columns = {"ward": Categorical(), "ill": Boolean()}
+    how = {**WEIGHED, "people": People("who", max_rows=8, weighed=True), "allow_lost": ["ward"]}
+    with quiet():
+        charges = fit_table(visits, columns, 1.0, method="independent", **how).ledger.charges
+    assert "rarer categories of undeclared columns" in {charge.what for charge in charges}
 
 
 def test_pages_books_and_files_say_what_is_counted_and_more_budget_keeps_it(fitted, tmp_path):

@@ -3,7 +3,7 @@
 import json
 import re
 from argparse import ArgumentTypeError
-from datetime import date, time
+from datetime import date, time, timedelta
 from decimal import Decimal
 
 import numpy as np
@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from commands import documents, refused, run
 from made_up import made_up
+from openpyxl import Workbook
 
 from sdv_privpgd.cli import keeping
 from sdv_privpgd.cli.reading import Typed
@@ -296,6 +297,28 @@ def test_decimals_times_and_truths_of_a_schema_or_a_workbook_are_what_they_are(t
     assert ["raw", "categorical", "found"] in lines
     assert lines.count(["at", "datetime", "declared"]) == 2
     assert lines.count(["ill", "boolean", "declared"]) == 2
+
+
+def test_columns_of_a_workbook_that_say_no_type_are_told_before_anything_is_spent(tmp_path, capsys):
+    days = [date(2024, 1, 1) + timedelta(each) for each in range(NUMBER)]
+    frame = pd.DataFrame({"age": made_up(NUMBER, age=(0, 90))["age"], "empty": None})
+    frame["day"] = [days[row] if row % 20 else 45_000 for row in range(NUMBER)]  # or its number
+    frame.to_excel(tmp_path / "t.xlsx", index=False)
+    asked = (*QUICK, "--out", tmp_path / "out.csv")
+    said = refused(run("synthesize", tmp_path / "t.xlsx", *asked), capsys)
+    assert "'empty' would not be in the rows: nothing is in their cells" in said
+    assert "'day' would not be in the rows: no number, date or time" in said
+    assert run("synthesize", tmp_path / "t.xlsx", *asked, "--drop", "empty,day") == 0
+    frame.to_csv(tmp_path / "t.csv", index=False)  # where pandas takes it for numbers
+    said = refused(run("synthesize", tmp_path / "t.csv", *asked), capsys)
+    assert "'empty' would not be in the rows: nothing is in their cells" in said
+    book = Workbook()
+    for row in (("age", "took"), *((each, timedelta(hours=each)) for each in range(99))):
+        book.active.append(row)
+    book.save(tmp_path / "t.xlsx")
+    said = refused(run("synthesize", tmp_path / "t.xlsx", *asked), capsys)
+    assert "No type of column reads {'took': 'timedelta64[ns]'}" in said
+    assert "--drop took." in said
 
 
 def test_whole_numbers_are_numbers_and_whole(tmp_path, capsys):

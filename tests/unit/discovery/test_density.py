@@ -296,3 +296,9 @@ def test_a_hint_counts_less_the_wider_it_would_make_the_clear_range(clear, least
     edges = np.append(np.linspace(0, 1, clear + 1), np.linspace(60, 2_000, 32))
     found = [density(counts, seed, 10.0, edges).reach > clear for seed in range(100)]
     assert least <= sum(found) <= most
+
+
+def test_tails_of_huge_numbers_have_rows():
+    """Beside such cells the length of an eighth of the rows may be as good as zero."""
+    huge = density([700.0, 300.0, 0.0, 0.0], stddev=10.0, edges=1e30 * np.arange(5.0))
+    assert np.isfinite(huge.rows()).all()

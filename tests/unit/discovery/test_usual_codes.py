@@ -17,7 +17,7 @@ RNG = np.random.default_rng(0)
 def cut(facts):
     noisy = NoisyTable(np.full(len(POWERS.cells), 9.0), 1.0)
     density = Density.of(POWERS.edges, noisy).within(*map(float, facts.ends))
-    return Rough(facts, density=density).cut(1.0).cuts
+    return Rough(facts, density=density).cut(1.0, facts).cuts
 
 
 def test_usual_codes_within_a_range_of_whole_numbers_are_cut_out():
@@ -26,6 +26,18 @@ def test_usual_codes_within_a_range_of_whole_numbers_are_cut_out():
     assert max(cuts) <= 20_000
     assert 9_999 not in cut(NumberFacts(low=-200, high=20_000))
     assert {-999.9, 99.9} <= set(cut(NumberFacts(low=-2_000, high=200, decimal_places=1)))
+
+
+@pytest.mark.parametrize("declared", [{}, {"decimal_places": 2}])
+def test_rows_at_the_ends_of_a_declared_range_keep_their_value(declared):
+    """A fifth of the rows is 1, the largest score; without cells for ends none was."""
+    rng = np.random.default_rng(0)
+    inner = rng.beta(2, 3, ROWS)
+    scores = rng.permuted([*np.zeros(500), *np.ones(1_000), *inner[1_500:]])
+    for seed in range(3):
+        rows = drawn(scores, "numerical", {"range_min": 0, "range_max": 1, **declared}, seed=seed)
+        assert (rows == 1).mean() == pytest.approx(0.2, abs=0.03)
+        assert (rows == 0).mean() == pytest.approx(0.1, abs=0.03)
 
 
 @pytest.mark.parametrize("seed", range(3))
