@@ -364,8 +364,16 @@ class RunningTables:
         patterns = {name: root.patterns[name] for name in root.keys}
         wrong = self._on_left_out(families, apart, MANY, 5)
         for link in self.leading:
-            number, error = found.get(link.child, (families, 0.0))
-            if number < 3 * error and number + 5 * error < families / 10:
+            counts = [found[link.child]] if link.child in found else []
+            keys = self.numbers.get((link.child, link.key))
+            if keys is not None and link.parent == self.told.tree.root:  # so many families again
+                counts.append((float(keys.answer[0]), keys.stddev))
+            if not counts:
+                continue
+            sure = sum(1 / error**2 for _, error in counts)
+            number = sum(count / error**2 for count, error in counts) / sure
+            error = sure**-0.5
+            if number < SURE * error and number + (SURE + 1) * error < families * MANY:
                 wrong[link.child, link.key] = link.leads_nowhere
         if said := [*wrong.values(), *too_few(patterns, math.floor(families - 5 * apart))]:
             raise stopped("the first questions", said, self.ledger)

@@ -267,14 +267,14 @@ def children_of(
         later = codes[said_exact > 1]
         by_place = _strength(later, [names.index(link.place)], own)
         ahead, sooner = 2, int((strength[telling] > by_place).sum())
-    items = [
+    asks, says = (
         np.column_stack([np.minimum(place, ahead), *has[:sooner], place, *has[sooner:], *rest])
         for place, has, *rest in (
             (at_place, wanted, many, exact),
             (said_places, said, said_many, said_exact),
         )
-    ]
-    rows = _as_many(*items, counts, generator)
+    )
+    rows = _as_many(asks, says, counts, generator)
     fixed = many * _MANY + at_place
     here = np.lexsort(
         [generator.random(len(whose)), *(asked[whose, p] for p in telling[::-1]), fixed]

@@ -1,8 +1,11 @@
 """Tables that belong together: what comes back is whole, and what cannot be is said before."""
 
 import pickle
+from contextlib import nullcontext
 from dataclasses import replace
 from fractions import Fraction
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -478,6 +481,19 @@ def test_a_root_whose_keys_are_no_keys_stops_a_fit_after_the_first_questions(tab
     with pytest.raises(DomainMismatchError, match="Of the keys in") as said:
         fit_tables(*given, method="independent")
     assert said.value.ledger.spent() < 0.3
+
+
+@pytest.mark.parametrize(("by_keys", "stops"), [(30.0, True), (400.0, False)])
+def test_what_rows_and_keys_say_of_how_many_lead_somewhere_is_taken_together(by_keys, stops):
+    tables = {"p": pd.DataFrame({"k": [1]}), "c": pd.DataFrame({"k": [1], "x": [True]})}
+    told = TablesSettings.of({"p": {}, "c": {"x": Boolean()}}, Link("p", "c", "k", 3), 1.0, 1e-6)
+    running = RunningTables.of(told, tables)
+    answered = lambda number: SimpleNamespace(answer=np.array([number, 0.0]), stddev=100.0)
+    asked = {name: [SimpleNamespace(found=[answered(n)])] for name, n in {"p": 4e3, "c": 0}.items()}
+    first: Any = {name: SimpleNamespace(answered=own) for name, own in asked.items()}
+    running.numbers["c", "k"] = answered(by_keys)
+    with pytest.raises(DomainMismatchError, match="Next to no row") if stops else nullcontext():
+        running._require_led(first)
 
 
 def test_many_rows_that_lead_nowhere_stop_a_fit_unless_that_is_how_it_is(tables):
