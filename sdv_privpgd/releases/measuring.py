@@ -247,9 +247,10 @@ def prepared(
 def with_cells(words: Mapping[str, Mapping], num_bins: int | None) -> dict[str, dict[str, Any]]:
     """The same declarations, with ``cut_points`` of numbers whose equal cells would say nothing.
 
-    They follow from what is declared alone, so that all holders have the same cells: one for 0,
-    and cells that grow with the numbers in them for a range that covers more than three powers of
-    ten, with negative numbers if it reaches beyond a thousand.
+    They follow from what is declared alone, so that all holders have the same cells: one for 0 and
+    for each end, where rows are capped, and cells that grow with the numbers in them for a range
+    that covers more than three powers of ten, with negative numbers if it reaches beyond a
+    thousand. A range without a cell of several numbers has none.
     """
     found = {}
     for name, own in words.items():
@@ -262,13 +263,16 @@ def with_cells(words: Mapping[str, Mapping], num_bins: int | None) -> dict[str, 
 
 
 def _public_cuts(facts: NumberFacts, number: int) -> Sequence[float]:
-    """Where cells begin, at most ``number`` and two more; none where equal ones do."""
+    """Where cells begin, at most ``number`` and four more; none where each number has a cell."""
     # The cells of a range without negative numbers grow if its end is so many times its begin,
     # which is at least this part of the end.
     wide, finest = 1e3, 1e6
     low, high = map(float, facts.ends)
     tick = tick_of(facts)
-    after_zero = math.ulp(0.0) if tick is None else float(tick)
+    if tick is not None and high - low < number * tick:
+        return ()
+    alone = [end for end in (facts.ends[0], 0) if low <= end <= high]
+    after = [math.nextafter(end, math.inf) if tick is None else float(end + tick) for end in alone]
     least = max(low, high / finest, 0.0 if tick is None else float(tick))
     if low >= 0 and high > wide * least:
         cuts = np.geomspace(least, high, number)[low > 0 : -1].tolist()
@@ -277,12 +281,9 @@ def _public_cuts(facts: NumberFacts, number: int) -> Sequence[float]:
         ends = [end for end in (low, high) if abs(end) > least]
         grown = [np.geomspace(math.copysign(least, end), end, number // len(ends)) for end in ends]
         cuts = np.concatenate([each[:-1] for each in grown]).tolist()
-    elif low < 0 < high and (tick is None or high - low > number * tick):
-        cuts = np.linspace(low, high, number + 1)[1:-1].tolist()
     else:
-        return ()
-    about_zero = {0.0, after_zero} if low < 0 else {after_zero} if low == 0 else set()
-    return [cut for cut in sorted({*cuts, *about_zero}) if low < cut <= high]
+        cuts = np.linspace(low, high, number + 1)[1:-1].tolist()
+    return [cut for cut in sorted({*cuts, *map(float, alone), *after, high}) if low < cut <= high]
 
 
 def seen(schema: Schema, measurements: Sequence[Measurement]) -> Possible:

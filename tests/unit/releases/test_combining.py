@@ -274,21 +274,44 @@ def cuts(num_bins=None, **words):
 @pytest.mark.parametrize(
     "words",
     [
-        {"range_min": 0, "range_max": 120, "decimal_places": 0},
-        {"range_min": 1_000, "range_max": 5_000, "decimal_places": 2},
+        {"range_min": 0, "range_max": 31, "decimal_places": 0},
+        {"range_min": 1_000, "range_max": 1_000.31, "decimal_places": 2},
         {"range_min": 0, "range_max": 10**6, "decimal_places": 2, "cut_points": [10, 100]},
         {"range_min": -3, "range_max": 3, "decimal_places": 0},
     ],
 )
-def test_equal_cells_stay_where_they_say_enough(words):
+def test_cells_that_are_declared_or_of_one_number_each_stay(words):
     assert cuts(**words) == words.get("cut_points", [])
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "places", "alone"),
+    [(0, 120, 0, {1, 120}), (-5, 5, 1, {-4.9, 0, 0.1, 5}), (1_000, 5_000, 2, {1_000.01, 5_000})],
+)
+def test_zero_and_both_ends_have_cells_beside_equal_ones(low, high, places, alone):
+    found = cuts(range_min=low, range_max=high, decimal_places=places)
+    assert alone <= set(found)
+    assert len(found) <= 31 + len(alone)
+    assert max(np.diff([low, *found, high])) < (high - low) / 31
+
+
+def test_rows_at_the_end_of_a_range_stay_there_in_rows_of_sites():
+    """A third of the sums is the largest that can be paid; without a cell for it few rows were."""
+    sums = np.minimum(np.random.default_rng(0).integers(0, 3_000, 4_000), 2_000)
+    columns = {"x": Numerical(0, 2_000, decimal_places=0)}
+    sites = [
+        measure(pd.DataFrame({"x": half}), columns, epsilon=2.0, holder=name)
+        for half, name in zip(np.split(sums, 2), "AB", strict=True)
+    ]
+    rows = combine(sites).sample(sums.size)["x"]
+    assert (rows == 2_000).mean() == pytest.approx((sums == 2_000).mean(), abs=0.04)
 
 
 @pytest.mark.parametrize("places", [{}, {"decimal_places": 2}])
 def test_a_wide_range_has_a_cell_for_zero_and_cells_that_grow(places):
     found = np.array(cuts(range_min=0, range_max=10**6, **places))
     assert found[0] <= 0.01
-    assert len(found) == 32  # and one for 0
+    assert len(found) == 33  # and one for 0, and one for the end
     growth = found[3:] / found[2:-1]
     np.testing.assert_allclose(growth, growth[0])
 
@@ -313,7 +336,7 @@ def test_sums_of_money_of_two_sites_keep_their_zeros_and_their_mean():
 def test_cells_of_money_grow_from_zero_in_both_directions():
     found = np.array(cuts(range_min=-(10**6), range_max=10**6, decimal_places=2))
     assert {0, 0.01} <= set(found)
-    assert len(found) == 32
+    assert len(found) == 34
     below, above = -found[found < 0][::-1], found[found > 0.01]
     np.testing.assert_allclose(below, above)
     np.testing.assert_allclose(np.diff(np.log(above)), np.log(above[1] / above[0]))
