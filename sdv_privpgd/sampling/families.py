@@ -477,8 +477,8 @@ def _agreed(
     the time before as far as they are sure; those that lead beyond the end say nothing. Where
     starts are numbers, one of both counts: the gap, unless it is less sure than the time and than
     both usually agree. In a simulated shop the mean of both has too few late dates (pairs of
-    children .107, and .100 so). Where visits begin 50 years after birth, half the L1 distance of
-    their dates is .46 at epsilon 50 with gaps alone, and .01 so. All is in parts of the range.
+    children .107, and .100 so). Where visits begin long after a birth, gaps alone put nearly half
+    of them years away (``tests/contract/test_linked_tables.py``). All is in parts of the range.
     """
     is_first = np.diff(whose, prepend=-1) != 0
     place = np.arange(len(whose)) - np.flatnonzero(is_first)[np.cumsum(is_first) - 1]

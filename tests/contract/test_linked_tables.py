@@ -361,6 +361,24 @@ def test_children_in_order_have_what_their_place_tells_best_whatever_their_paren
     assert means.tolist() == pytest.approx([50, 60, 70, 80, 90], abs=6)
 
 
+def test_visits_that_begin_long_after_a_birth_are_when_they_are():
+    # In 12 fits 98.9 to 99.9 % were there, and 55 to 57 % where the times after births alone count,
+    # whose cells are 15 years wide: then times between visits were 500 to 550 days, and 300 are
+    # right.
+    rng, number = np.random.default_rng(5), 2_000
+    parents = pd.DataFrame({"key": range(number), "born": rng.integers(0, 30_000, number)})
+    whose = np.repeat(np.arange(number), rng.integers(1, 5, number))
+    apart = pd.Series(rng.integers(100, 500, len(whose))).groupby(whose).cumsum()
+    tables = {"parents": parents, "children": pd.DataFrame({"key": whose, "day": 36_000 + apart})}
+    columns = {
+        "parents": {"born": Numerical(0, 30_000, decimal_places=0)},
+        "children": {"day": Numerical(0, 42_000, decimal_places=0)},
+    }
+    link = Link("parents", "children", "key", 4, order="day", start="born")
+    days = fit_tables(tables, columns, link, 9.0, 1e-6).sample()["children"]["day"]
+    assert days.between(35_500, 38_500).mean() > 0.9
+
+
 def test_noise_far_out_makes_no_long_times_between_children():
     # In 14 fits at epsilon 0.5 and 1 means were 14 to 25 and standard deviations 13 to 28; a few
     # fits have more. They were up to 209 and 703 where wide cells had the rows of noise.
