@@ -348,11 +348,11 @@ def _inferred(paths: Sequence[Path], how: Reading) -> pd.DataFrame:
         or {*written[name].dropna().unique()} in ({"TRUE", "FALSE"}, {"true", "false"})
     }
     parts = [file.parsed(dtype=as_text, names=own, **options) for file, own in each]
+    parts = [part for part in parts if len(part)] or parts  # a file without rows says no type
+    table = pd.concat(parts, ignore_index=True)
     for name in names:
         if len({part[name].dtype == object for part in parts}) > 1:  # numbers in some files alone
-            for part in parts:
-                part[name] = part[name].astype(object)
-    table = pd.concat(parts, ignore_index=True)
+            table[name] = written[name].array
     for name in names if how.thousands is not None else []:
         column = cast(pd.Series, written[name])
         if name not in as_text and are_numbers(column, signs_of(how)):

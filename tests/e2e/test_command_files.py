@@ -68,6 +68,11 @@ def test_types_are_those_of_the_schema_or_detected_in_all_files(folder, capsys):
     types_of_files = capsys.readouterr().out.split("\n\n")[0]
     assert run("plan", folder / "table.csv", *asked) == 0
     assert capsys.readouterr().out.split("\n\n")[0] == types_of_files
+    # A file without rows says no type.
+    header, *_ = (folder / "csv" / "0.csv").read_text().splitlines()
+    (folder / "csv" / "3.csv").write_text(f"{header}\n")
+    assert run("plan", f"{folder}/csv/*", "--sep", ";", "--decimal", ".", *asked) == 0
+    assert capsys.readouterr().out.split("\n\n")[0] == types_of_files
 
 
 def test_what_was_interrupted_is_finished_with_the_same_files(folder, monkeypatch, capsys):
