@@ -113,14 +113,15 @@ class TestTheCurator:
             assert own == pytest.approx(charge.delta)
 
     def test_parts_of_one_have_noise_and_a_threshold_in_parts_and_come_out_as_ones(self):
-        values = np.array(["many", *map(str, range(999))], dtype=object)
-        counted = Counted(values, np.array([256 * 500, *[256 * 100] * 999, 0]))
+        values = np.array(["many", "rare", *map(str, range(999))], dtype=object)
+        counted = Counted(values, np.array([256 * 500, 256, *[256 * 100] * 999, 0]))
         curator = self.curator([], epsilon=9.0)
         curator._values = ValueCounts({"x": counted}, 1, 256)
         found = dict(curator.discover(Fraction(2, 25), Fraction(1e-6), what="x")["x"])
         (charge,) = curator.ledger.charges
         assert charge.stddev == pytest.approx(5)
         assert abs(found["many"] - 500) < 40
+        assert "rare" not in found
         noise = np.array([found[str(number)] for number in range(999)]) - 100
         assert 4.4 < noise.std() < 5.6  # five standard errors of 5 / sqrt(2 * 999)
 
