@@ -99,7 +99,8 @@ def recorded(subject: Subject, seed: int = 0) -> Recording:
         far = others(base, columns, numbers)
     else:
         close = neighbors_of_people(base, columns, settings)
-        far = others_of_people(base, columns, numbers, settings)
+        is_key = settings.people.column in description.words  # its dtype is that of new keys
+        far = others_of_people(base, columns, numbers, settings, as_read=not is_key)
     found.replays += [
         *(fitted_again(subject, each, tape) for each in far),
         *(fitted_again(subject, each, tape, is_neighbor=True) for each in close[:whole_fits]),

@@ -261,9 +261,17 @@ def neighbors_of_people(
 
 
 def others_of_people(
-    base: MadeUp, columns: Mapping[str, Mapping], rows: Sequence[int], settings: Settings
+    base: MadeUp,
+    columns: Mapping[str, Mapping],
+    rows: Sequence[int],
+    settings: Settings,
+    *,
+    as_read: bool,
 ) -> list[MadeUp]:
-    """Tables that share no row with a usual one, with people of all kinds."""
+    """Tables that share no row with a usual one, with people of all kinds.
+
+    Some columns of people have other dtypes, as they would be ``as_read`` by pandas.
+    """
     assert settings.people.column is not None
     plain = MadeUp(base.name, base.frame.drop(columns=settings.people.column))
     tables = others(plain, columns, rows)
@@ -277,7 +285,7 @@ def others_of_people(
         _in_turn(numbers[5], 40),
     ]
     return [
-        _belonging(each, settings, own, as_read=place in (0, 3, 4))
+        _belonging(each, settings, own, as_read=as_read and place in (0, 3, 4))
         for place, (each, own) in enumerate(zip(tables, ids, strict=True))
     ]
 

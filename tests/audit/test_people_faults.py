@@ -48,6 +48,10 @@ def test_nothing_is_found_whatever_is_asked(strategy, people, plant):
     assert failed(columns, **asked) == set()
 
 
+def test_nothing_is_found_where_ids_are_made_anew(plant):
+    assert failed({**COLUMNS, "who": {"sdtype": "id"}}, **WEIGHED) == set()
+
+
 @pytest.mark.slow
 def test_nothing_is_found_in_a_synthesizer_whose_ids_are_made_anew(plant):
     facts = {"who": {"sdtype": "id"}, "ill": {"sdtype": "boolean"}}
