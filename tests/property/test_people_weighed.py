@@ -95,12 +95,13 @@ def test_a_whole_person_changes_answers_by_no_more_than_is_charged_for(rows, oth
 def test_rarer_values_of_a_person_count_as_one_in_few_columns(rows, others, most, columns):
     asks = frozenset(["categories"])
     readings = [Reading(name=name, asks=asks, cells=GRID) for name in "xy"]
-    rarer, found = Rarer({"x": [], "y": []}, columns), []
+    rarer, found = Rarer({"x": [], "y": ["b"]}, columns), []
     for each in (rows, [*rows, *(("A", x, y) for _, x, y in others)]):
         first = table(each, most).first_look(readings, Books(ledger(most)), rarer=rarer)
         pairs = {name: first._values.counts(name).pairs() for name in "xy"}
         found.append({(name, key): n for name, own in pairs.items() for key, n in own})
         assert (first._values.most, first._values.parts) == (columns, rarer.parts)
+        assert ("y", "b") not in found[-1]
     keys = found[0].keys() | found[1].keys()
     changed = [found[1].get(key, 0) - found[0].get(key, 0) for key in keys]
     unit = ledger(most).units * rarer.parts
