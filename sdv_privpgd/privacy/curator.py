@@ -224,7 +224,7 @@ class Curator(Opaque):
 
         Missing, ``None``, is the last one, whether many rows have it or not. ``names`` are the
         columns to ask for: by default all of them. A row may count as much as in fewer of these.
-        Counts may be in parts of a unit. Noise has then as many times as many.
+        Where counts are in parts of a unit, noise is drawn in parts, too.
 
         Privacy: sqrt(mu_squared)-GDP but for ``delta``, at most: ``privacy/thresholding.py`` has
         the proof. Values below the threshold, which the ledger names, leave no trace.

@@ -3,14 +3,15 @@
 Each value that some row has gets a count and noise, and is released if its noisy count reaches the
 threshold T (Korolova et al. 2009; with Gaussian noise Wilson et al. 2020). Values that both of two
 neighbors have are a Gaussian release. Values that only one has tell the neighbors apart if one of
-them is released. Let K columns be asked for, and let each row add at most one to a value in each,
-and squares of a sum of at most L <= K. A person's R rows can be all that such values have: they add
-r_i to the i-th of them, at most R, and at most K R of these are positive. So one of them is
-released with a chance of at most K p, for p = R P(N >= T - R). What the person adds is the sum of R
-vectors of a length of at most sqrt(L), so its squares have a sum of at most L R^2. Where rows are
-weighed, each has a part of the weight of a whole person, U units, as the length of its vector has:
-p = R P(N >= T - U), and the squares are at most L U^2. Parts of one are whole numbers of smaller
-units, in which noise is drawn, too: P(N >= T - U) is no larger there, where half of one is less.
+them is released. Let K columns be asked for. Each row adds at most one to a value in each of them,
+and the squares of what it adds have a sum of at most L <= K. A person's R rows can be all that such
+values have: they add r_i to the i-th of them, at most R, and at most K R of these are positive. So
+one of them is released with a chance of at most K p, for p = R P(N >= T - R). What the person adds
+is the sum of R vectors of a length of at most sqrt(L), so its squares have a sum of at most L R^2.
+Where rows are weighed, a person's weights have a sum of at most U units, and each row's vector is
+its weight times as long: p = R P(N >= T - U), and the squares have a sum of at most L U^2. Parts of
+one are whole numbers of smaller units, in which noise is drawn, too: there the rounding of noise
+moves it by less, so P(N >= T - U) is no larger.
 Let the rest of the release be M: whatever follows, also when it sees the released values.
 
 Let A and A' be neighbors, let B be A's release without the values of A alone, and let S be any set
