@@ -417,7 +417,9 @@ def _rough_dates(
     A format that cannot write that range is given up, and with it all bounds.
     """
     known = replace(known, cuts=None, frequencies=None)
-    unit = "D" if precision is None else (*COARSE, "ns")[_finest(precision)[0]]
+    days = COARSE.index("D")
+    place, is_clear = (days, False) if precision is None else _finest(precision)
+    unit = (*COARSE, "ns")[place if is_clear else max(place, days)]  # months are no guess
     whole = [each for each in known.coarser if UNITS.index(each) <= UNITS.index(unit)]
     known = replace(known, whole=whole[0] if whole and precision is not None else None)
     if ends is None:

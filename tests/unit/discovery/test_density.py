@@ -5,8 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sdv_privpgd.discovery.density import POWERS, YEARS, Density
-from sdv_privpgd.discovery.ranges import _finest
+from sdv_privpgd.columns.facts import DateFacts
+from sdv_privpgd.discovery.density import DAY, POWERS, YEARS, Density
+from sdv_privpgd.discovery.ranges import _finest, _rough_dates
 from sdv_privpgd.estimate.noisy_tables import NoisyTable, Total
 
 STDDEV = 100.0
@@ -98,6 +99,13 @@ class TestPrecision:
         few = Total(300.0, 56.0)  # all with a decimal: they are no whole numbers that are clear
         clear = [_finest(noisy(counts[:2] * 0 + [0, 300], seed, 112.0), few) for seed in range(300)]
         assert not any(found == (0, True) for found in clear)
+
+    def test_noise_makes_no_months_of_few_days(self):
+        """90 rows of which 3 are the first of a month, as in a table of three months."""
+        facts, counts = DateFacts(), np.array([0.0, 3, 87, 0, 0, 0, 0])
+        year = 0.0, 366.0 * DAY
+        found = [_rough_dates(facts, year, noisy(counts, seed, 40.0), False) for seed in range(300)]
+        assert {each.whole for each in found}.isdisjoint({"Y", "M"})
 
 
 class TestEnds:
