@@ -339,6 +339,8 @@ def _move(
     now = {name: places[name][rows] for name in here}
     wrong = ~np.all([order.holds(here, now) for order in orders], axis=0)
     wrong &= here[column.name] < column.num_values
+    if not wrong.any():
+        return
     here, now = ({name: each[wrong] for name, each in of.items()} for of in (here, now))
     own = here[column.name]
     least, most = np.zeros(own.size), np.full(own.size, BELOW_ONE)
