@@ -178,7 +178,7 @@ class Rarer(NamedTuple):
     """What is asked of columns some of whose values were ``found``: about all others. Public.
 
     A row that has other values in more than ``most`` columns is counted in each of them by a part
-    of one, so that it counts as much as in ``most``. One has so many ``parts``.
+    of one, so that it counts as much as in ``most``. It is a multiple of 1 / ``parts``.
     """
 
     found: Mapping[str, Collection[Value]]

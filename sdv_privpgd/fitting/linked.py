@@ -36,6 +36,7 @@ from sdv_privpgd.discovery.transcript import Transcript
 from sdv_privpgd.estimate.consistency import consistent_tables
 from sdv_privpgd.estimate.denoising import denoised, equal_groups, over_groups
 from sdv_privpgd.estimate.interactions import of_largest_entropy
+from sdv_privpgd.estimate.noisy_tables import NoisyTable, averaged
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.door import on_labels, running_fit
 from sdv_privpgd.fitting.families import AT_ONCE, FittedTables, given_tables
@@ -370,9 +371,8 @@ class RunningTables:
                 counts.append((float(keys.answer[0]), keys.stddev))
             if not counts:
                 continue
-            sure = sum(1 / error**2 for _, error in counts)
-            number = sum(count / error**2 for count, error in counts) / sure
-            error = sure**-0.5
+            both = averaged([NoisyTable(np.asarray(count), error**2) for count, error in counts])
+            number, error = float(both.counts), math.sqrt(both.variance)
             if number < SURE * error and number + (SURE + 1) * error < families * MANY:
                 wrong[link.child, link.key] = link.leads_nowhere
         if said := [*wrong.values(), *too_few(patterns, math.floor(families - 5 * apart))]:

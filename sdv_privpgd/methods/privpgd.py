@@ -122,11 +122,11 @@ class PrivPGD(EngineMethod):
         pairs: Pairs that are measured over codes in any case, also where there are too many. A fit
             adds those that a constraint is about, and columns in order with their difference.
         known: Attributes of which tables are known from elsewhere: nothing is asked of them alone.
-        is_combined: Whether answers of other tables are added to these, as those of ``measure``:
-            sides and groups of pairs are then public. Of two holders with 800 and 3,000 rows of
-            simulated tables with 6 to 14 columns, at epsilon 0.3 and 1, 30.8 % of the rows lay in
-            the wrong cell of a pair, 33.4 % with each holder's own sides, and 32.4 % without
-            quadrants.
+        public_groups: Whether public facts alone decide on sides and groups of pairs, as where
+            answers of other tables are added to these (``measure``). Of two holders with 800 and
+            3,000 rows of simulated tables with 6 to 14 columns, at epsilon 0.3 and 1, 30.8 % of the
+            rows lay in the wrong cell of a pair, 33.4 % with each holder's own sides, and 32.4 %
+            without quadrants.
 
     >>> import pandas as pd
     >>> from sdv_privpgd import Boolean, fit_table
@@ -146,7 +146,7 @@ class PrivPGD(EngineMethod):
     most_pairs: int = MOST_PAIRS
     pairs: tuple[Clique, ...] = ()
     known: tuple[str, ...] = ()
-    is_combined: bool = False
+    public_groups: bool = False
 
     is_quick = True
     chooses = False
@@ -204,7 +204,7 @@ class PrivPGD(EngineMethod):
         kept = Fraction(self.triples) if has_kept else Fraction(0)
         if kept and is_for_important(self.importance):
             kept += StandingOut.MOST
-        own = replace(self, first_share=Fraction(1), triples=Fraction(0), is_combined=True)
+        own = replace(self, first_share=Fraction(1), triples=Fraction(0), public_groups=True)
         return own, 1 - kept
 
     def counted(self, measurements: Sequence[Measurement]) -> str:
@@ -251,10 +251,10 @@ class PrivPGD(EngineMethod):
         among, how = domain.cliques(2), (self.importance, progress)
         if len(domain) > 1 and self.made.takes_quadrants:
             left = curator.ledger.remaining - kept
-            measured += measure_quadrants(curator, pairs, left, *how, is_public=self.is_combined)
+            measured += measure_quadrants(curator, pairs, left, *how, is_public=self.public_groups)
         if are_many:
             left = curator.ledger.remaining - kept
-            measured += measure_coarsely(curator, pairs, left, *how, is_public=self.is_combined)
+            measured += measure_coarsely(curator, pairs, left, *how, is_public=self.public_groups)
             number = pairs_paid_for(curator, curator.ledger.remaining - kept, self.most_pairs)
             pairs = among = promising_pairs(curator, pairs, number, wanted, self.importance)
         triples = self._asked(triples_among(domain, among, self.importance)) if kept else []

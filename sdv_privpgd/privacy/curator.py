@@ -234,7 +234,7 @@ class Curator(Opaque):
         names, ledger = self._values.names if names is None else tuple(names), self.ledger
         if not names:
             return {}
-        mu_squared, units, parts = Fraction(mu_squared), ledger.units, self._values.parts
+        mu_squared, parts = Fraction(mu_squared), self._values.parts
         most = len(names[: self._values.most])
         # A row that comes or goes changes the count of one value of a column, one that moves two.
         squares = ledger.squares(lambda each: most * each.cells)
@@ -247,11 +247,11 @@ class Curator(Opaque):
             mu_squared=mu_squared, delta=own, stddev=stddev, threshold=threshold,
         )  # fmt: skip
         found: dict[str, list[tuple[Value | None, int]]] = {}
+        whole = ledger.units * parts
         for name in names:
             counted = self._values.counts(name)
             noisy = _noisy(counted.numbers, stddev * parts, self._books.words)
             many = np.flatnonzero(noisy[:-1] >= threshold * parts).tolist()
-            whole = units * parts
             noisy = np.rint(noisy / whole).astype(np.int64) if whole > 1 else noisy
             found[name] = [
                 *zip(counted.values[many].tolist(), noisy[many].tolist(), strict=True),

@@ -327,7 +327,7 @@ def questions(
     if isinstance(own, EngineMethod):
         own = replace(own, engine=Unchosen())
     if isinstance(own, PrivPGD):
-        own = replace(own, is_combined=True)
+        own = replace(own, public_groups=True)
     asks: dict[str, Any] = {"method": own, **settings}
     plan, whole = asked(columns, epsilon, delta, **asks)
     words = with_cells(plain_words(columns), whole.num_bins)
