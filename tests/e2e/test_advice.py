@@ -135,6 +135,7 @@ def test_a_constraint_the_other_way_round_is_told():
             assert ["'high', 'low' in " in each for each in said] == [True] * (names[0] == "high")
 
 
+@pytest.mark.long
 def test_fewer_columns_and_a_larger_epsilon_make_pairs_better():
     trait = RNG.normal(size=600)
     names = [f"item {number}" for number in range(12)]
