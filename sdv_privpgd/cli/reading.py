@@ -497,16 +497,10 @@ def _parsed_schema(path: Path) -> pd.DataFrame:
     """The table of a Parquet file without its rows."""
     import pyarrow.parquet
 
+    from sdv_privpgd.columns.arrow_dtypes import typed
+
     with parsing(path, "Parquet"):
-        return pyarrow.parquet.read_schema(path).empty_table().to_pandas(types_mapper=_typed)
-
-
-def _typed(kind: Any) -> pd.ArrowDtype | None:
-    """The dtype of what pandas has objects for: of dates, times and decimals."""
-    from pyarrow import types
-
-    own = types.is_date, types.is_time, types.is_decimal
-    return pd.ArrowDtype(kind) if any(each(kind) for each in own) else None
+        return typed(pyarrow.parquet.read_schema(path))
 
 
 def _with_index(table: pd.DataFrame) -> pd.DataFrame:
