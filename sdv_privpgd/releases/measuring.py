@@ -260,8 +260,10 @@ def with_cells(words: Mapping[str, Mapping], num_bins: int | None) -> dict[str, 
         facts = read_facts(name, own)
         if not isinstance(facts, NumberFacts | DateFacts) or facts.lacks_domain or facts.cuts:
             continue
-        made = _date_cuts if isinstance(facts, DateFacts) else _public_cuts
-        if cuts := made(facts, facts.num_bins or num_bins or USUAL_BINS):
+        number = facts.num_bins or num_bins or USUAL_BINS
+        is_number = isinstance(facts, NumberFacts)
+        cuts = _public_cuts(facts, number) if is_number else _date_cuts(facts, number)
+        if cuts:
             found[name]["cut_points"] = words_of(replace(facts, cuts=cuts))["cut_points"]
     return found
 
