@@ -43,7 +43,7 @@ _WORDS = (
     "category, id, date:%d.%m.%Y, time:%H:%M, percent or percent:12 %, bool:J/N, number:1.234,5"
 )
 _FORMS = {"date": ("datetime_format", "datetime"), "number": ("number_format", "numerical")}
-_WITH_ZEROS = re.compile(r"0\d+\s*$")
+_WITH_ZEROS = re.compile(r"0\d+([.,]\d+)?\s*$")
 _OF_NUMBERS = {"decimal", "thousands"}
 _OF_TEXT = ("sep", "decimal", "thousands", "encoding", "na", "skip_rows", "skip_footer")
 

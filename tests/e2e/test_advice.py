@@ -147,6 +147,7 @@ def test_a_list_of_combinations_that_lacks_what_a_twentieth_of_the_rows_have_is_
         assert ["'country', 'place' in " in each for each in said] == [True] * lacks
 
 
+@pytest.mark.long
 def test_fewer_columns_and_a_larger_epsilon_make_pairs_better():
     trait = RNG.normal(size=600)
     names = [f"item {number}" for number in range(12)]
