@@ -73,6 +73,7 @@ _AMOUNT = re.compile("234[.,]5|[€$£%]")
 _NOT_MODELLED = (
     "{} would not be in the rows: by their types they are no numbers, dates or categories."
 )
+_NAMED = "{} would not be in the rows: by their names they identify people, and by their cells not."
 _TEXT = (
     "{} would not be in the rows: no number, date or time is read in all of their cells, or dates "
     "in two ways (05/01/2024 is in January or in May), and most of these differ, or are numbers or "
@@ -123,7 +124,8 @@ class Declared:
                 if not (is_said or (name in self.keys and is_named)):
                     lost[name] = _NO_KEYS if is_named else _NUMBERED
             elif name not in kept:
-                why = {"unknown": _TEXT, "empty": _EMPTY}.get(str(sdtype), _NOT_MODELLED)
+                said = {"unknown": _TEXT, "empty": _EMPTY, "personal": _NAMED}
+                why = said.get(str(sdtype), _NOT_MODELLED)
                 lost[name] = _NOT_MODELLED if is_said else why
             elif is_named and not (
                 is_said or people.is_said or self.domain.get(name, {}).keys() & _ENDS
@@ -348,6 +350,8 @@ def detected(
             cells = [*column.unique()]
             if all(isinstance(cell, bool | np.bool_) for cell in cells):
                 written[name] = {"sdtype": "boolean"}
+        if kind in IDENTIFYING and _tells_nobody(column):
+            columns[name] = {"sdtype": "personal"}  # by its name alone: it is asked for
         form = columns[name].get("datetime_format") or ""
         zones = {"".join(_ZONE.findall(str(cell))) for cell in column.unique()} if form else set()
         if form.endswith("%z") and len(zones) == 1 and all(zones):
@@ -370,6 +374,13 @@ def detected(
     for words in written.values():
         words["range_is_nullable"] = True  # all cells that are there can be read
     return {**columns, **{name: {"sdtype": "unknown"} for name in dropped}}, keys, written
+
+
+def _tells_nobody(column: pd.Series) -> bool:
+    """Whether cells that many rows share are numbers, or true and false."""
+    different = [*column.unique()]
+    is_truth = len(different) == 2 and (type_of(list(map(str, different))) or "").startswith("bool")
+    return (is_numeric_dtype(column.dtype) or is_truth) and 2 * len(different) <= len(column)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -43,7 +43,7 @@ _WORDS = (
     "category, id, date:%d.%m.%Y, time:%H:%M, percent or percent:12 %, bool:J/N, number:1.234,5"
 )
 _FORMS = {"date": ("datetime_format", "datetime"), "number": ("number_format", "numerical")}
-_WITH_ZEROS = re.compile(r"0\d+\s*$")
+_WITH_ZEROS = re.compile(r"0\d+([.,]\d+)?\s*$")
 _OF_NUMBERS = {"decimal", "thousands"}
 _OF_TEXT = ("sep", "decimal", "thousands", "encoding", "na", "skip_rows", "skip_footer")
 
@@ -497,16 +497,10 @@ def _parsed_schema(path: Path) -> pd.DataFrame:
     """The table of a Parquet file without its rows."""
     import pyarrow.parquet
 
+    from sdv_privpgd.columns.arrow_dtypes import typed
+
     with parsing(path, "Parquet"):
-        return pyarrow.parquet.read_schema(path).empty_table().to_pandas(types_mapper=_typed)
-
-
-def _typed(kind: Any) -> pd.ArrowDtype | None:
-    """The dtype of what pandas has objects for: of dates, times and decimals."""
-    from pyarrow import types
-
-    own = types.is_date, types.is_time, types.is_decimal
-    return pd.ArrowDtype(kind) if any(each(kind) for each in own) else None
+        return typed(pyarrow.parquet.read_schema(path))
 
 
 def _with_index(table: pd.DataFrame) -> pd.DataFrame:

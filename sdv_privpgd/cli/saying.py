@@ -41,7 +41,8 @@ _OPTIONS = (
         "units a number_format in --domain",
     ),
     (
-        r"the sdtype datetime and a datetime_format",
+        r"the sdtype datetime and a datetime_format"
+        r"(, or Datetime\(\) or TimeOfDay\(\) if they are no text)?",
         "--dtype COLUMN=date:%d.%m.%Y or COLUMN=time:%H:%M",
     ),
     (r"give (?:it|them) the sdtype id", "say --dtype COLUMN=id"),

@@ -19,8 +19,8 @@ def dtypes_of(schema: pa.Schema) -> dict[str, Any]:
     """The dtypes of pandas' columns, by the schema alone. Public.
 
     Whole numbers of a small type can be missing, unless pandas wrote them, and so can those without
-    a sign, which pandas would not tell from others. Decimals that hold larger whole numbers than
-    are told apart stay Arrow's, unless pandas wrote them, by the cells.
+    a sign, which pandas would not tell from others. Times of the day, and decimals that hold larger
+    whole numbers than are told apart, stay Arrow's, unless pandas wrote them, by the cells.
     """
     as_read = schema
     for place, field in enumerate(schema):
@@ -36,8 +36,9 @@ def dtypes_of(schema: pa.Schema) -> dict[str, Any]:
         if schema.names.count(name) > 1:
             continue  # refused, by name
         by_schema = pd.ArrowDtype(field.type)
-        stays = name not in written and pa.types.is_decimal(field.type) and is_wide(by_schema)
-        if stays or unread(by_schema):
+        is_wide_one = pa.types.is_decimal(field.type) and is_wide(by_schema)
+        stays = pa.types.is_time(field.type) or is_wide_one
+        if unread(by_schema) or (stays and name not in written):
             found[name] = by_schema
             continue
         dtype = known[name] if name in known else plain[name]
@@ -48,6 +49,19 @@ def dtypes_of(schema: pa.Schema) -> dict[str, Any]:
             dtype = f"{'U' * (dtype.kind == 'u')}Int{8 * dtype.itemsize}"
         found[name] = pd.api.types.pandas_dtype(dtype)
     return found
+
+
+def typed(schema: Any) -> pd.DataFrame:
+    """Pandas' table without rows of Arrow's or Polars' schema, with Arrow's types for objects."""
+    if not isinstance(schema, pa.Schema):
+        schema = schema_of_polars(schema.to_frame())
+    return schema.empty_table().to_pandas(types_mapper=_typed)
+
+
+def _typed(kind: pa.DataType) -> pd.ArrowDtype | None:
+    """The dtype of dates, times and decimals."""
+    own = pa.types.is_date, pa.types.is_time, pa.types.is_decimal
+    return pd.ArrowDtype(kind) if any(each(kind) for each in own) else None
 
 
 def schema_of_polars(empty: Any) -> pa.Schema:

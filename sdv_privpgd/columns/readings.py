@@ -3,8 +3,10 @@
 As the encoders do it reads cell by cell, and learns nothing: a cell decides its own codes alone.
 """
 
+import datetime
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -19,6 +21,7 @@ from sdv_privpgd.columns.facts import CategoryFacts, ColumnFacts, DateFacts, Num
 from sdv_privpgd.columns.number_formats import NumberFormat
 from sdv_privpgd.columns.scalars import (
     LARGEST_WHOLE,
+    MOMENTS,
     are_there,
     canonical,
     decimal_places,
@@ -116,7 +119,8 @@ class Readable:
     Its codes are 0 for cells that are, 1 for missing ones, 2 for what is there and no declared
     value, 3 and 4 for what lies below and above a declared range, or all that is told apart. Where
     no values are declared, all others that are of the declared type are as they should be; of
-    categories those that are written as one of ``LOOKS`` have its place from 5 on.
+    categories those that are written as one of ``LOOKS``, or are moments, have its place from 5 on.
+    A cell has one code, and alone says which.
     """
 
     name: str
@@ -141,7 +145,9 @@ class Readable:
         values, missing, low, high = self._read(series)
         unread = np.array(missing)
         unread[missing] = are_there(series.loc[missing])
-        yield np.select([unread, missing, values < low, values > high], [2, 1, 3, 4], looks)
+        zoned = unread & (looks != 0)  # no category is a moment with a zone
+        which = [zoned, unread, missing, values < low, values > high]
+        yield np.select(which, [looks, 2, 1, 3, 4], looks)
 
     def _read(self, series: pd.Series) -> tuple[np.ndarray, np.ndarray, Any, Any]:
         """Values, which cells have none that is declared, and the ends of the range."""
@@ -168,9 +174,11 @@ class Readable:
 
 
 def _look(cell: object) -> int:
-    """The code of how a text or a number is written, and 0 of all else."""
+    """The code of how a text or a number is written, that of a moment, and 0 of all else."""
     read = plain(cell)
-    text = str(read).strip() if type(read) in (str, float) else ""
+    if any(type(cell) is kind for kind in (datetime.date, *MOMENTS)):
+        read = "00:00"
+    text = str(read).strip() if type(read) in (str, float, Decimal) else ""
     return next((n for n, look in enumerate(LOOKS.values(), 5) if look.fullmatch(text)), 0)
 
 

@@ -39,7 +39,7 @@ _NUMBERS = {id(kind) for kind in (bool, int, float)}
 _COMPARABLE = _NUMBERS | {id(kind) for kind in (str, bytes, datetime.date, type(None), type(pd.NA))}
 """Types by identity: comparing types would call the code of a type's own type."""
 
-_TIMES = datetime.time, datetime.datetime, pd.Timestamp
+MOMENTS = datetime.time, datetime.datetime, pd.Timestamp
 
 
 @contextlib.contextmanager
@@ -83,7 +83,7 @@ def category(cell: Any) -> Plain | datetime.time | datetime.date | None:
     if value is not None or kind is datetime.date:
         return cell if value is None else value
     # Comparing times with a zone would call the zone's code, and comparing kinds that of a kind.
-    if not any(kind is each for each in _TIMES) or cell.tzinfo is not None:
+    if not any(kind is each for each in MOMENTS) or cell.tzinfo is not None:
         return None
     if kind is not pd.Timestamp:
         return cell

@@ -67,7 +67,8 @@ def read_domain(path: str | Path, *, decimal: str = ".") -> dict[str, dict]:
 def write_domain(domain: Mapping[str, Mapping], path: str | Path) -> Path:
     """Writes a public domain to a file that ``read_domain`` reads, and returns the file's path.
 
-    Dates are written as text in their column's format, or in ISO 8601. A codebook (``.csv`` or
+    The type of a declaration is written with its facts, and dates as text in their column's format,
+    or in ISO 8601. A codebook (``.csv`` or
     ``.xlsx``) has a row for each column.
 
     Raises:
@@ -81,11 +82,11 @@ def write_domain(domain: Mapping[str, Mapping], path: str | Path) -> Path:
     'domain.json'
     """
     path = Path(path)
-    facts = plain_domain(domain)
+    kinds = {str(name): getattr(own, "sdtype", None) for name, own in domain.items()}
+    told = {name: {"sdtype": kind} if kind else {} for name, kind in kinds.items()}
+    facts = {name: {**told[name], **own} for name, own in plain_domain(domain).items()}
     if path.suffix.lower() in SHEETS:
-        kinds = {str(name): getattr(own, "sdtype", None) for name, own in domain.items()}
-        told = {name: {"sdtype": kind} if kind else {} for name, kind in kinds.items()}
-        sheet = codebook_of({name: {**told[name], **own} for name, own in facts.items()})
+        sheet = codebook_of(facts)
         if path.suffix.lower() == ".csv":
             sheet.to_csv(path, index=False)
         else:

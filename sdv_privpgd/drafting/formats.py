@@ -21,7 +21,7 @@ _DAYS = (
     "%d.%m.%y", "%d/%m/%y", "%m/%d/%y", "%d-%m-%y", "%d %B %Y", "%d %b %Y", "%d-%b-%Y", "%d.%m.",
     "%Y-%m-%d", "%Y-%m", "%Y/%m", "%m/%Y", "%m-%Y", "%b-%Y", "%b %Y", "%B %Y",
 )  # fmt: skip
-_TIMES = "%H:%M", "%H:%M:%S", "%I:%M %p"
+_TIMES = "%H:%M", "%H:%M:%S", "%I:%M %p", "%I:%M:%S %p"
 _MOMENTS = tuple(" ".join(each) for each in product(_DAYS, _TIMES))
 
 _TRUTHS = frozenset(
@@ -34,10 +34,12 @@ _TRUTHS = frozenset(
 """What forms write for true and false."""
 
 _NUMBER = re.compile("([^0-9]*)([0-9](?:[0-9.,'\u2019 \u00a0\u2009\u202f]*[0-9])?)([^0-9]*)")
-_PLAIN = re.compile("-?(0|[1-9][0-9]*)([.,][0-9]+)?")
+_PLAIN = re.compile("-?(0|[1-9][0-9]*|[0-9]+[.,][0-9]+)")
 _SELDOM = _PLAIN, *LOOKS.values()
 _DIGITS = re.compile("(19|20)[0-9]{6}")
 _SIGN = re.compile("[-+()\u2212]")
+_NEGATIVE = {"(": ("(", ")"), "\u2212": ("\u2212", "")}
+"""What stands in front of a negative number and behind it, by the first of both."""
 _SCORE = re.compile(":[0-9](?![0-9])")
 """Minutes and seconds have two digits: 2:1 is a score or a ratio."""
 _NEVER = re.compile("9999|0001")
@@ -136,7 +138,8 @@ def _examples(cells: Sequence[str]) -> Iterator[str]:
             return
         around.add((_SIGN.sub("", found[1]), _SIGN.sub("", found[3])))
         numbers.append(found[2])
-        signs = ("(", ")") if "(" in found[1] else signs
+        signs = ("", "-") if found[3] == "-" else signs
+        signs = next((_NEGATIVE[each] for each in found[1] if each in _NEGATIVE), signs)
     if len(around) > 1:  # spaces may line the numbers up
         around = {(before.strip(), after.strip()) for before, after in around}
     if len(around) > 1:
@@ -146,7 +149,7 @@ def _examples(cells: Sequence[str]) -> Iterator[str]:
     is_code = before[-1:].isalpha() or (len(after) == 1 and after.isalpha())
     if is_code or any(re.match("0[0-9]", each) for each in numbers):
         return
-    if not (before or after) and "".join(numbers).isdigit():
+    if not (before or after) and "".join(numbers).isdigit() and "\u2212" not in "".join(cells):
         return
     for group, point in product(("", ",", ".", " ", "'"), ".,"):
         if group != point:

@@ -23,6 +23,8 @@ _BLANKS = {
 }
 """The facts to fill in for each sdtype, besides whether values may be missing."""
 
+_OF_SCHEMAS = "polars.", "pyarrow."
+
 _OF_ANY = {key: None for keys in _BLANKS.values() for key in keys}
 _OF_ANY |= {"datetime_format": None, "range_is_nullable": None}
 """The facts to fill in where the sdtype is not known: those that apply."""
@@ -40,7 +42,8 @@ def draft_domain(source: "Metadata | Mapping | pd.Series | pd.DataFrame") -> dic
             - SDV's ``Metadata`` of one table, or its dict. Ranges and categories in it are left
               out: detection may have read them off the table. Keys and personal data are left out,
               because they are generated.
-            - the dtypes of a table's columns: ``table.dtypes``, or a mapping of names to dtypes.
+            - the dtypes of a table's columns: ``table.dtypes``, a mapping of names to dtypes, or
+              ``table.schema`` of Polars or Arrow.
               Categories that a dtype holds are not read. Where a dtype is ``None``, because it is
               not known, the template has the facts of all kinds of columns: fill in those that
               apply.
@@ -60,6 +63,7 @@ def draft_domain(source: "Metadata | Mapping | pd.Series | pd.DataFrame") -> dic
     if isinstance(source, pd.DataFrame):
         found = read_codebook(source)
         return {name: _draft(facts.pop("sdtype"), facts) for name, facts in found.items()}
+    source = _dtypes_in(source)
     facts = source if isinstance(source, Mapping | pd.Series) else _as_dict(source)
     if isinstance(facts, Mapping) and {"tables", "columns"} & set(facts):
         columns, keys = table_of(facts)
@@ -119,7 +123,7 @@ def draft_metadata(dtypes: Mapping | pd.Series, *, table_name: str = "table") ->
     when you read the file.
 
     Args:
-        dtypes: Columns and their dtypes.
+        dtypes: Columns and their dtypes, or the schema of a table of Polars or Arrow.
         table_name: The name that SDV gives the table.
 
     Raises:
@@ -139,6 +143,7 @@ def draft_metadata(dtypes: Mapping | pd.Series, *, table_name: str = "table") ->
 
 def listed(dtypes: Mapping | pd.Series) -> dict[str, Any]:
     """The dtype of each column, under SDV's names, which are text."""
+    dtypes = _dtypes_in(dtypes)
     if isinstance(dtypes, pd.DataFrame):
         raise ValueError("A table has values, which are private: pass table.dtypes instead.")
     if not isinstance(dtypes, Mapping | pd.Series):
@@ -151,13 +156,23 @@ def listed(dtypes: Mapping | pd.Series) -> dict[str, Any]:
     return found
 
 
+def _dtypes_in(source: Any) -> Any:
+    """The dtypes of a schema of Polars or Arrow. Anything else stays what it is."""
+    if type(source).__name__ != "Schema" or not type(source).__module__.startswith(_OF_SCHEMAS):
+        return source
+    from sdv_privpgd.columns.arrow_dtypes import typed
+
+    return typed(source).dtypes
+
+
 def _dtype(name: str, dtype: Any) -> Any:
     try:
         return pd.api.types.pandas_dtype(dtype)
-    except TypeError:
+    except Exception:  # noqa: BLE001 - its text may hold cells
         # Anything else than a dtype may be a cell, so it is not repeated.
         raise ValueError(
-            f"Column {name!r} has a {type(dtype).__name__} in place of a dtype. Pass table.dtypes."
+            f"Column {name!r} has a {type(dtype).__name__} in place of a dtype. Pass table.dtypes, "
+            "or table.schema of Polars or Arrow."
         ) from None
 
 

@@ -11,8 +11,16 @@ from sdv_privpgd.base.domain import FieldsAlone
 from sdv_privpgd.columns.column import EXACT_IN_FLOAT
 from sdv_privpgd.columns.cutting import USUAL_BINS, column_of
 from sdv_privpgd.columns.date_formats import on_dates
+from sdv_privpgd.columns.declared import TimeOfDay
 from sdv_privpgd.columns.differences import OrderedPair, chosen, differences_of, told_apart
-from sdv_privpgd.columns.dtypes import dtypes_kept, facts_of_dtype, is_of_days, is_whole, unordered
+from sdv_privpgd.columns.dtypes import (
+    dtypes_kept,
+    facts_of_dtype,
+    is_of_days,
+    is_of_times,
+    is_whole,
+    unordered,
+)
 from sdv_privpgd.columns.facts import (
     CategoryFacts,
     ColumnFacts,
@@ -23,7 +31,7 @@ from sdv_privpgd.columns.facts import (
 )
 from sdv_privpgd.columns.mismatch import on_ends, on_wide
 from sdv_privpgd.columns.naming import on_repeated_ids, repeated_ids
-from sdv_privpgd.columns.parsing import checked, read_table
+from sdv_privpgd.columns.parsing import checked, read_facts, read_table
 from sdv_privpgd.columns.scalars import LARGEST_WHOLE
 from sdv_privpgd.columns.schema import PublicDomainError, Schema
 from sdv_privpgd.columns.visits import Ordered, Visits, as_read, since, time_facts
@@ -120,9 +128,18 @@ class Description(FieldsAlone):
         return dtypes_kept(dtypes, self.columns, self.modelled, self.keys)
 
     def dated(self, dtypes: Mapping[str, Any]) -> "Description":
-        """The same, of a table whose dtypes may say that dates have no time of the day."""
+        """The same, of a table whose dtypes may say that dates have no time of the day, or no day.
+
+        Of the times of the day of such a dtype nothing has to be declared.
+        """
         days = frozenset(name for name in self.modelled if is_of_days(dtypes[name]))
-        return replace(self, timeless=self.timeless | days)
+        clock = read_facts("", {"sdtype": "datetime", **TimeOfDay()})
+        times = {
+            name: known.and_found(clock)
+            for name, known in self.facts.items()
+            if is_of_times(dtypes[name]) and isinstance(known, DateFacts) and known.is_blank
+        }
+        return replace(self, timeless=self.timeless | days, facts={**self.facts, **times})
 
     def of_dtypes(self, dtypes: Mapping[str, Any]) -> "Description":
         """The same, of a table with these dtypes."""

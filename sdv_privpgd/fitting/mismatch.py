@@ -217,9 +217,9 @@ def on_few(ledger: PrivacyLedger, declared: Mapping[str, ColumnFacts], num_rows:
 _OF_LOOKS = {look: f"Nearly all values of {{}} are {look}." for look in LOOKS}
 _ON_LOOKS = (
     "Categories are found only where many rows share them. Give dates and times the sdtype "
-    "datetime and a datetime_format, numbers the sdtype numerical and a number_format; leave out "
-    "what differs in each row. If they are few categories, declare their range_values, or say "
-    "allow_lost=[...]."
+    "datetime and a datetime_format, or Datetime() or TimeOfDay() if they are no text; numbers the "
+    "sdtype numerical and a number_format; leave out what differs in each row. If they are few "
+    "categories, declare their range_values, or say allow_lost=[...]."
 )
 
 

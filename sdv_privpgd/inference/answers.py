@@ -48,7 +48,7 @@ _REPEAT = "answer(..., bootstrap=50) gives a number an interval, by repetitions 
 
 
 def on_people(release: Release) -> tuple[str, ...]:
-    """A sentence if only some rows of a person were read: intervals are for those. Public.
+    """Sentences if a person has several rows, or only some of them were read. Public.
 
     Or one if rows have weights.
     """
@@ -60,14 +60,20 @@ def on_people(release: Release) -> tuple[str, ...]:
             "this is for the population that they stand for. No interval covers what clipping "
             "lost, nor strata and clusters of a sample.",
         )
+    rows, notes = ledger.rows_per_person, ()
+    if ledger.rows_counted > 1:
+        notes = (
+            f"Up to {rows} rows of a person may be alike: intervals for the population are as wide "
+            "as that takes.",
+        )
     if ledger.people is None:
-        return ()
-    rows = ledger.rows_per_person
+        return notes
     read = "1 row" if rows == 1 else f"{rows} rows"
     counts = " and each person counts as one" if ledger.weighed else ""
     return (
         f"At most {read} of a person were read{counts} ({ledger.people!r}): this is for the "
         "rows that were read, and no interval covers what people with more rows lost.",
+        *notes,
     )
 
 
@@ -187,6 +193,7 @@ class TableAnswer:
         num_rows: The number of rows, as far as it is known.
         notes: What to keep in mind, a sentence each.
         units: What a row that counts as one stands for, where rows have weights.
+        alike: How many rows of one person there are at most.
 
     >>> counts = pd.Series({"A": 60.0, "B": 40.0})
     >>> answer = TableAnswer(question="Counts of ward", estimate=counts, stddev=counts * 0 + 2.0,
@@ -202,6 +209,7 @@ class TableAnswer:
     basis: str = TABLES
     notes: tuple[str, ...] = ()
     units: float | None = None
+    alike: int = 1
 
     def interval(self, kind: str = "table", level: float = 0.95) -> pd.DataFrame:
         """The ends of an interval for each cell, as ``low`` and ``high``. See ``Answer``.
@@ -213,10 +221,11 @@ class TableAnswer:
             raise ValueError(f"No interval is known: {_MODELS}.")
         units, num_rows = self.units or 1.0, self.num_rows if self.units is None else math.inf
         cells = zip(self.estimate / units, self.stddev / units, strict=True)
-        ends = [
-            Scaled(Total(value, stddev**2, num_rows=num_rows, low=0.0), units).interval(kind, level)
+        counts = (
+            Total(value, stddev**2, num_rows=num_rows, low=0.0, alike=self.alike)
             for value, stddev in cells
-        ]
+        )
+        ends = [Scaled(count, units).interval(kind, level) for count in counts]
         return pd.DataFrame(ends, index=self.estimate.index, columns=pd.Index(Interval._fields))
 
     def to_frame(self, kind: str = "table", level: float = 0.95) -> pd.DataFrame:
@@ -407,7 +416,7 @@ def _covariances(one: Origin, other: Origin) -> tuple[np.ndarray, np.ndarray, bo
     both, is_exact = _sums(source, [times(products[one], products[two]) for one, two in pairs])
     second = np.zeros((len(products), len(products)))
     second[i, j] = second[j, i] = both
-    sampling = second - np.outer(sums, sums) / rows
+    sampling = source.release.ledger.rows_counted * (second - np.outer(sums, sums) / rows)
     return weights @ noise @ weights.T, weights @ sampling @ weights.T, is_exact
 
 

@@ -16,6 +16,7 @@ from scipy.special import stdtrit  # pyright: ignore[reportMissingTypeStubs]
 
 from sdv_privpgd.base.arguments import check_choice
 from sdv_privpgd.base.progress import Progress
+from sdv_privpgd.base.words import listed
 from sdv_privpgd.inference.answers import TABLES, Answer, TableAnswer, on_people
 from sdv_privpgd.inference.intervals import KINDS, Interval, Open, deviations
 from sdv_privpgd.inference.questions import Questions
@@ -300,6 +301,10 @@ def with_bootstrap(
             f"bootstrap= knows the error of numbers, and this answer is {answer.estimate!r}."
         )
 
+    if apart := questions.apart(answer):
+        said = f"No table holds both {listed(apart)}: the model does not know how they go together."
+        answer = replace(answer, notes=(*answer.notes, said))
+
     def of(model: Model) -> float:
         return estimate(replace(questions, model=model))
 
@@ -309,7 +314,7 @@ def with_bootstrap(
     if num_repetitions is not None:
         with shown() as progress:
             found = repeated(refits(), evaluate, range(num_repetitions), progress=progress)
-    elif what == "quantile" or not math.isfinite(answer.estimate):
+    elif what == "quantile" or not math.isfinite(answer.estimate) or apart:
         return answer
     else:
         try:

@@ -9,6 +9,10 @@ and the standard deviation is that at m. For shares without noise this is Wilson
 for ratios with noise alone Fieller's (1954). They need no large numbers of rows beyond those that
 make a sum of noise and rows Gaussian. An estimate that noise has moved out of what is possible is
 first moved to its end. So an interval is never empty, nor short because the noise was large.
+
+Where a person has several rows, people are drawn and not rows, and rows of one may be ``alike``. By
+Cauchy and Schwarz the square of the sum over k rows is at most k times the sum of their squares. So
+sampling counts k times as much.
 """
 
 import math
@@ -59,7 +63,8 @@ class Total:
     For the population it is the expected total of a table of as many rows. ``variance`` is that of
     the noise, ``squares`` the estimated sum of the squares of the values, ``None`` for a count. The
     interval is cut at ``low`` and ``high``, the least and the most that it can be. Of rows that
-    were drawn family by family ``drawn`` is what that adds to the variance.
+    were drawn family by family ``drawn`` is what that adds to the variance. ``alike`` is how many
+    rows of one person there are at most.
     """
 
     value: float
@@ -69,6 +74,7 @@ class Total:
     low: float = -math.inf
     high: float = math.inf
     drawn: float | None = None
+    alike: int = 1
 
     @property
     def stddev(self) -> float:
@@ -82,17 +88,17 @@ class Total:
             variance = self.variance + max(self.drawn, 0.0)
             return replace(self, variance=variance).interval("table", level)
         if kind == "population" and self.squares is None:
-            # (value - m)^2 <= z^2 (variance + m (1 - m / n)); m is at most n.
+            # (value - m)^2 <= z^2 (variance + alike m (1 - m / n)); m is at most n.
             ends = _between_roots(
-                1 + z**2 / max(self.num_rows, 1.0),
-                -2 * value - z**2,
+                1 + z**2 * self.alike / max(self.num_rows, 1.0),
+                -2 * value - z**2 * self.alike,
                 value**2 - z**2 * self.variance,
             )
         else:
             variance = self.variance
             if kind == "population" and self.squares is not None:
                 mean_square = self.value**2 / max(self.num_rows, 1.0)
-                variance += max(self.squares - mean_square, 0.0)
+                variance += self.alike * max(self.squares - mean_square, 0.0)
             half = z * math.sqrt(variance)
             ends = value - half, value + half
         return _cut(ends, self.low, self.high)
@@ -112,6 +118,7 @@ class Ratio:
     low: float = 0.0
     high: float = 1.0
     drawn: np.ndarray | None = None
+    alike: int = 1
 
     @property
     def value(self) -> float:
@@ -138,6 +145,7 @@ class Ratio:
         second = -2 * above * self.below + 2 * square * one[1]
         third = above**2 - square * one[0]
         if kind == "population":
+            square *= self.alike
             if self.squares is None:  # m (1 - m) of each row: no estimate of it is negative
                 first += square * self.below
                 second -= square * self.below
@@ -239,11 +247,13 @@ class Quantile:
     above: float = 0.0  # so many may lie above the last one, though they were counted in it
     # The ends of an interval that such rows may make end anywhere.
     limits: tuple[Any, Any] = (-math.inf, math.inf)
+    alike: int = 1
 
     def interval(self, kind: str, level: float) -> Interval:
         """The interval of one of ``KINDS``."""
         z = deviations(kind, level)
-        sampling = max(self.num_rows, 0.0) * self.q * (1 - self.q) * (kind == "population")
+        rows = max(self.num_rows, 0.0) * self.alike * (kind == "population")
+        sampling = rows * self.q * (1 - self.q)
         errors = z * np.sqrt(self.variances + sampling)
         # At the last end are all rows: it is not below the quantile, the start not above it.
         may_reach = np.append(self.excess[:-1] >= -errors[:-1], True)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -49,6 +50,7 @@ from sdv_privpgd.inference.intervals import (
 )
 from sdv_privpgd.inference.linear import LinearEstimate, Product, cell_products, times
 from sdv_privpgd.methods.pipeline import Release
+from sdv_privpgd.privacy.queries import GroupedMarginalQuery, MarginalQuery
 from sdv_privpgd.synthesize.engine import Model
 
 _WIDE = (
@@ -333,6 +335,11 @@ class Questions:
         weights = self.release.ledger.weights
         return None if weights is None else weights.high
 
+    @property
+    def _alike(self) -> int:
+        """How many rows there are of one person at most, each of which counts as one."""
+        return self.release.ledger.rows_counted
+
     def _drawn(self, rows: float) -> float:
         """The number of rows that were drawn: with weights their sum is drawn as well."""
         return rows if self._units is None else np.inf
@@ -349,6 +356,19 @@ class Questions:
         if middle.below <= 0:
             return ()
         return ((1 / middle.below, rows), (-middle.value / middle.below, base))
+
+    def apart(self, answer: Answer) -> list[str]:
+        """The pairs of an answer's columns that no table holds, in words."""
+        held = {name for _, product in answer.origin.form or () for name in product}
+        order = self.release.domain.attributes
+        asked = [each.query for each in self.release.measurements]
+        tables = [{*q.clique} for q in asked if isinstance(q, MarginalQuery | GroupedMarginalQuery)]
+        pairs = combinations(sorted(held, key=order.index), 2)
+        return [
+            f"{one!r} and {other!r}"
+            for one, other in pairs
+            if not any({one, other} <= table for table in tables)
+        ]
 
     def noise_in(self, answer: Answer) -> float:
         """The standard deviation of the noise in what the tables know of an answer."""
@@ -375,14 +395,15 @@ class Questions:
         if asked.what == "share":
             sums = self.sums([met, base])
             count, rows = sums.values
-            return Ratio(count, rows, sums.covariance), sums.basis
+            return Ratio(count, rows, sums.covariance, alike=self._alike), sums.basis
         sums = self.sums([{}, met])
         rows, count = sums.values
         most = rows if sums.covariance[0, 0] == 0 else np.inf
         # All rows are no sample of the rows.
         squares = None if met or self._units is not None else count
         variance = sums.covariance[1, 1]
-        return Total(count, variance, self._drawn(rows), squares, low=0.0, high=most), sums.basis
+        how = {"low": 0.0, "high": most, "alike": self._alike}
+        return Total(count, variance, self._drawn(rows), squares, **how), sums.basis
 
     def _with_numbers(self, asked: Asked, numbers: np.ndarray) -> tuple[Ratio | Total, str]:
         """The mean or the sum with a number for each code."""
@@ -395,9 +416,11 @@ class Questions:
         if asked.what == "sum":
             least = 0.0 if low >= 0 else -np.inf
             variance, drawn = sums.covariance[1, 1], self._drawn(rows)
-            return Total(total, variance, num_rows=drawn, squares=squares, low=least), sums.basis
+            found = Total(total, variance, drawn, squares, low=least, alike=self._alike)
+            return found, sums.basis
         covariance = sums.covariance[np.ix_([1, 0], [1, 0])]
-        return Ratio(total, count, covariance, squares, low=low, high=high), sums.basis
+        found = Ratio(total, count, covariance, squares, low=low, high=high, alike=self._alike)
+        return found, sums.basis
 
     def _quantile(self, asked: Asked) -> Answer:
         (column,), q = asked.columns, asked.q
@@ -423,6 +446,7 @@ class Questions:
             below=below,
             above=above,
             limits=CALENDAR if column.unit is not None else (-np.inf, np.inf),
+            alike=self._alike,
         )
         ends = zip(statistic.interval("population", 0.95), statistic.limits, strict=True)
         is_open = tuple(bool(end == limit) for end, limit in ends)
@@ -485,6 +509,7 @@ class Questions:
                 *on_people(self.release),
             ),
             units=self._units,
+            alike=self._alike,
         )
 
     def _cells(self, asked: Asked, order: Clique) -> tuple[np.ndarray, np.ndarray, str]:

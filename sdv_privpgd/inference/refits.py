@@ -135,7 +135,9 @@ class Refits:
         """The refit with this number. The same seed and number give the same refit."""
         own = np.random.default_rng((seed, number))
         domain, measured = self.release.domain, self.release.measurements
-        codes = independent_rows(self.release.model, self.num_rows, own)
+        alike = self.release.ledger.rows_counted  # as rows of a person may be: people are drawn
+        codes = independent_rows(self.release.model, -(-self.num_rows // alike), own)
+        codes = codes.repeat(alike, axis=0)[: self.num_rows]
         answers = simulated_answers(measured, domain, codes, own)
         engine = self.engine.warm(self.release.model, self.num_rows, int(own.integers(2**31)))
         known = (*answers, *self.release.given)

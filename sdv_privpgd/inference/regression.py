@@ -140,7 +140,7 @@ def regression(
     design = ready.design
     index, back = _names(design), ready.back
     noise = back @ noise @ back.T
-    covariance = back @ sampling @ back.T + noise
+    covariance = release.ledger.rows_counted * (back @ sampling @ back.T) + noise
     named = design.columns[1:]
     compared = [f"{name} with {to}" for name, to in design.references.items() if name in named]
     notes = [f"Compared: {', '.join(compared)}."] if compared else []

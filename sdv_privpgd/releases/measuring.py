@@ -17,9 +17,11 @@ from sdv_privpgd.base.domain import Clique, Domain
 from sdv_privpgd.base.progress import Progress, heard, silent
 from sdv_privpgd.columns.bins import Categories
 from sdv_privpgd.columns.cutting import USUAL_BINS, tick_of
-from sdv_privpgd.columns.facts import NumberFacts
+from sdv_privpgd.columns.dates import to_ticks
+from sdv_privpgd.columns.facts import DateFacts, NumberFacts
 from sdv_privpgd.columns.parsing import read_facts
 from sdv_privpgd.columns.schema import PublicDomainError, Schema
+from sdv_privpgd.columns.vocabulary import words_of
 from sdv_privpgd.discovery.density import Density
 from sdv_privpgd.estimate.consistency import Possible
 from sdv_privpgd.estimate.noisy_tables import margin_estimates, noisy_tables
@@ -250,19 +252,33 @@ def with_cells(words: Mapping[str, Mapping], num_bins: int | None) -> dict[str, 
     They follow from what is declared alone, so that all holders have the same cells: one for 0 and
     for each end, where rows are capped, and cells that grow with the numbers in them for a range
     that covers more than three powers of ten, with negative numbers if it reaches beyond a
-    thousand. A range without a cell of several numbers has none.
+    thousand. A range without a cell of several numbers has none. Dates have equal cells and one
+    for each end.
     """
-    found = {}
+    found = {name: dict(own) for name, own in words.items()}
     for name, own in words.items():
         facts = read_facts(name, own)
-        cuts: Sequence[float] = ()
-        if isinstance(facts, NumberFacts) and not facts.lacks_domain and facts.cuts is None:
-            cuts = _public_cuts(facts, facts.num_bins or num_bins or USUAL_BINS)
-        found[name] = {**own, "cut_points": list(cuts)} if cuts else dict(own)
+        if not isinstance(facts, NumberFacts | DateFacts) or facts.lacks_domain or facts.cuts:
+            continue
+        number = facts.num_bins or num_bins or USUAL_BINS
+        is_number = isinstance(facts, NumberFacts)
+        cuts = _public_cuts(facts, number) if is_number else _date_cuts(facts, number)
+        if cuts:
+            found[name]["cut_points"] = words_of(replace(facts, cuts=cuts))["cut_points"]
     return found
 
 
-def _public_cuts(facts: NumberFacts, number: int) -> Sequence[float]:
+def _date_cuts(facts: DateFacts, number: int) -> tuple[int, ...]:
+    """Where cells begin, in nanoseconds: ``number`` equal ones and both ends; or none."""
+    first, last = to_ticks(np.array(facts.ends), facts.unit).tolist()
+    if last - first < number:
+        return ()
+    equal = np.linspace(first, last, number + 1)[1:-1].round().astype(np.int64)
+    ticks = np.unique([first + 1, *equal, last]).astype(f"M8[{facts.unit}]")
+    return tuple(ticks.astype("M8[ns]").astype(np.int64).tolist())
+
+
+def _public_cuts(facts: NumberFacts, number: int) -> tuple[float, ...]:
     """Where cells begin, at most ``number`` and four more; none where each number has a cell."""
     # The cells of a range without negative numbers grow if its end is so many times its begin,
     # which is at least this part of the end.
@@ -283,7 +299,8 @@ def _public_cuts(facts: NumberFacts, number: int) -> Sequence[float]:
         cuts = np.concatenate([each[:-1] for each in grown]).tolist()
     else:
         cuts = np.linspace(low, high, number + 1)[1:-1].tolist()
-    return [cut for cut in sorted({*cuts, *map(float, alone), *after, high}) if low < cut <= high]
+    starts = sorted({*cuts, *map(float, alone), *after, high})
+    return tuple(cut for cut in starts if low < cut <= high)
 
 
 def seen(schema: Schema, measurements: Sequence[Measurement]) -> Possible:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from scipy.special import ndtr, ndtri  # pyright: ignore[reportMissingTypeStubs]
 
 from sdv_privpgd.base import cached_property
 from sdv_privpgd.base.domain import Clique
@@ -392,7 +393,7 @@ def contradicted(facts: PublicFacts) -> Finding | None:
 
     Where nearly all have the least difference, its columns may be the other way round, too.
     """
-    found, order = [Finding(0.0)], facts.schema.domain().attributes.index
+    found, order, lacking = [Finding(0.0)], facts.schema.domain().attributes.index, []
     margins = estimates.margin_estimates(facts.noisy, 1)
     for each in facts.schema.differences:
         table = margins.get((each.name,))
@@ -400,12 +401,12 @@ def contradicted(facts: PublicFacts) -> Finding | None:
             both = max(float(table.counts[: each.column.num_values].sum()), 1.0)
             part, error = float(table.counts[0]) / both, SURE * math.sqrt(table.variance) / both
             words = f"{each.low.name!r}, {each.high.name!r} in {share(part)} of the rows"
-            found.append(Finding(part - error - (NEARLY_ALL - MANY), words))
+            found.append(Finding(part - error - (NEARLY_ALL - SOME), words))
     for clique, allowed in (each for rule in facts.rules for each in rule.possible().items()):
-        axes, parts = sorted(range(len(clique)), key=lambda axis: order(clique[axis])), []
+        axes = sorted(range(len(clique)), key=lambda axis: order(clique[axis]))
         if table := facts.noisy.get(tuple(clique[axis] for axis in axes)):
             outside = ~allowed.transpose(axes)
-            parts.append((table.counts[outside].sum(), table.variance * outside.sum()))
+            lacking.append((clique, table.counts[outside].sum(), table.variance * outside.sum()))
         if len(clique) == 2 and margins.keys() >= {(name,) for name in clique}:
             # So many rows more have some values of one column than any that go with these.
             (one, other), column = (margins[e,] for e in clique), facts.schema.named[clique[0]]
@@ -413,11 +414,13 @@ def contradicted(facts: PublicFacts) -> Finding | None:
             for code in range(last):
                 own, theirs = one.counts[code:last], other.counts[allowed[code:last].any(axis=0)]
                 noise = one.variance * own.size + other.variance * theirs.size
-                parts.append((own.sum() - theirs.sum(), noise))
-        for more, noise in parts:
-            part, error = (float(each) / facts.total.value for each in (more, math.sqrt(noise)))
-            words = f"{listed([*map(repr, clique)])} in {share(part)} of the rows"
-            found.append(Finding(part - SURE * error, words))
+                lacking.append((clique, own.sum() - theirs.sum(), noise))
+    # One of all of them is found by chance as seldom as one alone.
+    sure = -ndtri(ndtr(-SURE) / max(len(lacking), 1))
+    for clique, more, noise in lacking:
+        part, error = (float(each) / facts.total.value for each in (more, math.sqrt(noise)))
+        words = f"{listed([*map(repr, clique)])} in {share(part)} of the rows"
+        found.append(Finding(part - sure * error, words))
     return max(found, key=lambda each: each.value)
 
 

@@ -102,7 +102,7 @@ FIT_RULES = (
     Rule(Rank.DOUBTFUL, measures.order, 0,
          "Dates seem to be in order, and rows may have them the other way round, because nothing "
          "says so: declare the constraint {}."),
-    Rule(Rank.DOUBTFUL, measures.contradicted, MANY,
+    Rule(Rank.DOUBTFUL, measures.contradicted, SOME,
          "The table contradicts a constraint or link, or nearly all rows are at its limit: {}. "
          "Sampled rows meet it: check the order of its columns, or its list of combinations, or "
          "leave it out."),

@@ -433,11 +433,13 @@ def _repeated(values: list, codes: np.ndarray) -> pd.Series:
 
 def _numbers(values: np.ndarray, codes: np.ndarray) -> pd.Series:
     """A number a code, none for -1. Whole numbers keep all their digits beside missing ones."""
-    if (codes >= 0).all():
-        return pd.Series(values[codes])
-    is_exact = values.dtype == object or np.abs(values, dtype=float).max(initial=0) > EXACT_IN_FLOAT
-    missing = np.array([None if is_exact else np.nan], dtype=object if is_exact else float)
-    return pd.Series(np.append(values.astype(missing.dtype), missing)[codes])
+    if (codes < 0).any():
+        is_exact = values.dtype == object
+        is_exact = is_exact or np.abs(values, dtype=float).max(initial=0) > EXACT_IN_FLOAT
+        missing = np.array([None if is_exact else np.nan], dtype=object if is_exact else float)
+        values = np.append(values.astype(missing.dtype), missing)
+    # Without its dtype pandas would look at all cells, and fail on a whole number beyond floats.
+    return pd.Series(values[codes], dtype=values.dtype)
 
 
 def public_dtype(dtype: Any, own: Any) -> Any:

@@ -17,7 +17,7 @@ import pandas as pd
 from sdv_privpgd.base import cached_property
 from sdv_privpgd.columns.column import EXACT_IN_FLOAT
 from sdv_privpgd.columns.dialect import declared_values, has_codes
-from sdv_privpgd.columns.scalars import are_there, quiet, real
+from sdv_privpgd.columns.scalars import are_there, canonical, quiet, real
 from sdv_privpgd.columns.scalars import number_in as number_of
 
 _TRUTHS = {"true": True, "false": False}
@@ -143,11 +143,10 @@ def _declared(text: str, declared: Sequence, signs: Signs) -> Any:
 
 
 def _as_written(text: str) -> Any:
-    """A number if the text is its usual spelling, so that nothing is lost; 01234 stays text."""
-    number = number_in(text, Signs())
-    if number is None or not math.isfinite(number):
-        return text
-    return number if repr(number) == text else text
+    """A number if rows would have the same text for it; others, such as 01234 or 2.0, stay text."""
+    number = canonical(number_in(text, Signs()))
+    is_number = isinstance(number, int | float) and abs(number) < math.inf
+    return number if is_number and repr(number) == text else text
 
 
 def _truth(cell: Any) -> Any:

@@ -177,6 +177,7 @@ def is_caught(make=Worst, runs=150, **samples):
     return found.counted_bound(LEVEL) > found.claim
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("make", [Worst, pytest.param(diffusion, marks=pytest.mark.slow)])
 def test_half_the_noise_is_caught(make, monkeypatch):
     monkeypatch.setattr(
@@ -187,6 +188,7 @@ def test_half_the_noise_is_caught(make, monkeypatch):
     assert is_caught(make)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("make", [Worst, pytest.param(diffusion, marks=pytest.mark.slow)])
 def test_gradients_that_are_not_clipped_are_caught(make, monkeypatch):
     real = Optimizer.__init__
@@ -199,6 +201,7 @@ def test_gradients_that_are_not_clipped_are_caught(make, monkeypatch):
     assert is_caught(make)
 
 
+@pytest.mark.long
 def test_samples_of_all_rows_are_caught(monkeypatch):
     """Charged as if few of them were in a sample."""
     real = training.samples
@@ -207,6 +210,7 @@ def test_samples_of_all_rows_are_caught(monkeypatch):
     assert is_caught(rate=SELDOM, steps=16)
 
 
+@pytest.mark.long
 def test_a_charge_for_one_step_of_several_is_caught(monkeypatch):
     honest = training.noise_multiplier
     monkeypatch.setattr(

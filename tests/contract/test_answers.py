@@ -166,7 +166,7 @@ def test_both_doors_say_how_sure_a_statistic_and_a_regression_are(adjacency):
 
 def test_a_model_s_answer_gets_an_interval_if_asked():
     age = Numerical(0, 110, decimal_places=0, cut_points=[20, 40, 60, 80])
-    done = fit_table(TABLE, {**COLUMNS, "age": age}, epsilon=5.0, method="mst+particles")
+    done = fit_table(TABLE, {**COLUMNS, "age": age}, epsilon=5.0, method=PrivPGD(triples=0))
     how = {"where": {"ward": "A", "smoker": True, "age": Between(low=50)}}  # which cuts a cell
     bare, sure = (done.answer("count", **how, bootstrap=number) for number in (0, 12))
     own, again = (done.answer("count", **how) for _ in range(2))
@@ -183,6 +183,17 @@ def test_a_model_s_answer_gets_an_interval_if_asked():
     assert exact.stddev == done.answer("count", where={"ward": "A"}).stddev
     with pytest.raises(ValueError, match="one by one"):
         done.answer("table", of="ward", bootstrap=12)
+
+
+@pytest.mark.parametrize("method", ["independent", "mst+particles"])
+def test_a_model_s_answer_gets_no_interval_by_itself_where_no_table_holds_two_columns(method):
+    done = fit_table(TABLE, COLUMNS, epsilon=5.0, method=method)
+    columns = {"ward": "B", "smoker": True, "age": Between(30, 50)}
+    bare, asked = (done.answer("share", where=columns, bootstrap=each) for each in (None, 2))
+    assert bare.statistic is None
+    assert asked.statistic is not None
+    for each in (bare, asked):
+        assert "the model does not know how they go together" in str(each)
 
 
 def test_nothing_of_the_private_path_is_touched_by_repetitions(monkeypatch):

@@ -35,6 +35,7 @@ def failed(synthesizer):
     return set(synthesizer.audit(**QUICK).to_dict()["failed"])
 
 
+@pytest.mark.long
 def test_an_audit_needs_no_fit_leaves_no_trace_and_sees_constraints():
     synthesizer = small()
     before = repr(sorted(vars(synthesizer)))
@@ -145,6 +146,7 @@ class TestWhatIsKept:
         assert name in check.found
         assert str(value) not in check.found
 
+    @pytest.mark.long
     def test_deltas_discoveries_and_tables_without_sdv_are_checked_too(self):
         synthesizer = small(delta=0.009)
         with pytest.warns(UserWarning, match="delta=0.009 promises next to nothing"):

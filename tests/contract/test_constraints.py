@@ -128,6 +128,7 @@ class TestSampling:
             rows = fitted.sample_remaining_columns(known)
         assert rows[["low", "high"]].to_numpy().tolist() == [[20, 40]]
 
+    @pytest.mark.long
     def test_ranges_that_overlap_have_all_rows_and_those_that_contradict_have_none(self, fitted):
         june = Between("01/06/2020", "30/06/2020")
         asked = [

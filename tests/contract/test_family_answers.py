@@ -123,6 +123,7 @@ def test_answers_by_rows_have_differences_and_ratios_and_the_model_s_an_interval
     assert "from 5 repetitions of the fit" in str(answer)
 
 
+@pytest.mark.long
 def test_listed_questions_are_answered_by_tables_of_their_own():
     given, links = (
         tables(3),
@@ -154,6 +155,7 @@ def test_listed_questions_are_answered_by_tables_of_their_own():
             fit_tables(given, COLUMNS, links, questions=wrong, **how)
 
 
+@pytest.mark.long
 def test_who_holds_such_a_row_is_told_of_two_and_bounded_of_more(fitted):
     model, *_, most = fitted
     answer = model.answer("share", holding={"people": {"ill": True}})

@@ -83,7 +83,7 @@ def test_times_of_the_day_come_back(cells, declared, kind):
 
 def test_times_keep_arrow_s_dtype_and_whole_minutes():
     dtype = pd.ArrowDtype(pa.time64("us"))
-    for declared in (TimeOfDay(), Datetime(datetime_format="%H:%M")):
+    for declared in (TimeOfDay(), Datetime(), Datetime(datetime_format="%H:%M")):
         rows = sampled(pd.Series(TIMES, dtype=dtype), declared)
         assert (rows.dtype, rows.isna().sum()) == (dtype, 0)
     rows = sampled(pd.Series(TIMES, dtype=object), TimeOfDay("00:00", datetime.time(23, 59)))

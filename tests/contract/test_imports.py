@@ -43,6 +43,7 @@ def run(code: str) -> subprocess.CompletedProcess:
     return python("-W", "error:Failed to", "-c", textwrap.dedent(code))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "order",
     [pytest.param(each, marks=[] if each in QUICK else pytest.mark.slow) for each in ORDERS],
@@ -72,10 +73,12 @@ synthesizer.save({str(path)!r})
     return path
 
 
+@pytest.mark.long
 def test_a_file_holds_the_class_by_name(saved):
     assert b"Fits the synthesizer to" not in saved.read_bytes(), "the class itself was pickled"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "first",
     ["", *(pytest.param(f"import {each}", marks=pytest.mark.slow)

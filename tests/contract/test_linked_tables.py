@@ -301,6 +301,7 @@ def test_children_come_in_their_order(tables):
         Link("people", "seen", "person", 3, siblings=False, order="day")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("start", "met", "errors"),
     [

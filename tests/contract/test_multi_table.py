@@ -162,6 +162,7 @@ def test_books_reports_and_plans_are_those_of_the_core(fitted, tmp_path):
         before.sample(5)
 
 
+@pytest.mark.long
 def test_a_second_fit_adds_up_and_says_so(fitted):
     twice = synthesizer(method="independent")
     twice.fit(tables())

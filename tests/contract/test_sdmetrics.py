@@ -130,6 +130,7 @@ ALL = {name: (CELLS | options, value) for name, (options, value) in ON_CELLS.ite
 QUICK = "sdmetrics alone", "ours first"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "order",
     [pytest.param(each, marks=[] if each in QUICK else pytest.mark.slow) for each in ORDERS],
@@ -148,6 +149,7 @@ assert FidelityError.__module__ == "sdv_privpgd.metrics"
     assert "Failed to" not in done.stderr
 
 
+@pytest.mark.long
 def test_functions_need_no_sdmetrics_and_sdmetrics_no_rdt_of_ours():
     code = """
 import sys

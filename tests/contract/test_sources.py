@@ -1,5 +1,6 @@
 """The same rows from every source: the same counts, so that not one byte of the model differs."""
 
+import datetime
 import uuid
 from decimal import Decimal
 
@@ -156,6 +157,9 @@ class TestCells:
         assert str(arrow.dtypes_of(pa.schema({"x": pa.int16()}))["x"]) == "Int16"
         written = pa.Table.from_pandas(pd.DataFrame({"x": np.array([1], np.int16)}))
         assert str(arrow.dtypes_of(written.schema)["x"]) == "int16"
+        times = pa.Table.from_pandas(pd.DataFrame({"x": [datetime.time(9)]})).schema
+        kept = pd.ArrowDtype(pa.time64("us"))
+        assert arrow.dtypes_of(times)["x"] != arrow.dtypes_of(times.remove_metadata())["x"] == kept
 
     def test_times_decimals_and_days_are_those_of_a_frame(self):
         facts = {

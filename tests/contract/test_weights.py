@@ -100,6 +100,7 @@ def test_counts_are_sums_of_weights(fitted):
     assert "clipped to 2 to 20" in " ".join(regression.notes)
 
 
+@pytest.mark.long
 def test_intervals_for_the_population_hold_it_though_rows_count_alike():
     """Of 60 surveys, at an epsilon whose noise is small: 95 % intervals miss hardly any."""
     rng, missed = np.random.default_rng(3), [0, 0]

@@ -122,6 +122,7 @@ other.join()
 """
 
 
+@pytest.mark.long
 def test_a_process_that_is_forked_in_mid_fit_can_fit():
     """While the parent computes what is kept, and while numba compiles."""
     assert python_says("-c", FORKS_IN_MID_FIT) == "7\n"

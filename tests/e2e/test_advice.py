@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from sdv_privpgd import Categorical, Datetime, Numerical, fit_table
-from sdv_privpgd.constraints import Inequality
+from sdv_privpgd.constraints import FixedCombinations, Inequality
 from sdv_privpgd.report.warnings import COLUMN_RULES, FIT_RULES
 
 ROWS = 4_000
@@ -135,6 +135,19 @@ def test_a_constraint_the_other_way_round_is_told():
             assert ["'high', 'low' in " in each for each in said] == [True] * (names[0] == "high")
 
 
+def test_a_list_of_combinations_that_lacks_what_a_twentieth_of_the_rows_have_is_told():
+    place = np.repeat(["Aarhus", "Lund", "Oslo"], [ROWS // 2, 9 * ROWS // 20, ROWS // 20])
+    table = pd.DataFrame({"country": np.where(place == "Aarhus", "DK", "SE"), "place": place})
+    columns = {"country": Categorical(["DK", "SE"]), "place": Categorical([*np.unique(place)])}
+    for lacks in (False, True):
+        listed = [("DK", "Aarhus"), ("SE", "Lund"), ("DK" if lacks else "SE", "Oslo")]
+        met = [FixedCombinations(["country", "place"], listed)]
+        fitted = fit_table(table, columns, 5.0, 1e-6, constraints=met)
+        said = said_of(fitted, "The table contradicts a constraint")
+        assert ["'country', 'place' in " in each for each in said] == [True] * lacks
+
+
+@pytest.mark.long
 def test_fewer_columns_and_a_larger_epsilon_make_pairs_better():
     trait = RNG.normal(size=600)
     names = [f"item {number}" for number in range(12)]

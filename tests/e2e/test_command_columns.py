@@ -279,6 +279,29 @@ def test_dates_times_and_numbers_of_text_are_detected_and_come_back_as_they_were
     assert abs(rows["rate"].str.rstrip(" %").astype(float).mean() - 49.5) < 5
 
 
+def test_codes_that_are_written_like_numbers_come_back_as_they_were(tmp_path):
+    rng, out = np.random.default_rng(0), tmp_path / "out.csv"
+    codes = {"nace": ["01.11", "10.20", "47.11"], "version": ["1", "1.0", "1.1", "1.10", "2b"]}
+    real = pd.DataFrame({name: rng.choice(each, NUMBER) for name, each in codes.items()})
+    real.to_csv(tmp_path / "t.csv", index=False)
+    assert run("synthesize", tmp_path / "t.csv", *QUICK, "--rows-are-people", "--out", out) == 0
+    rows = pd.read_csv(out, dtype=str)
+    for name, each in codes.items():
+        assert {*rows[name]} - {"other"} == {*each}
+
+
+def test_what_is_personal_by_its_name_alone_stops_a_command(tmp_path, capsys):
+    rows = made_up(NUMBER, n_emails=(0, 9), ssn_valid=("yes", "no"), ssn=(10**8, 10**9), age=(0, 9))
+    rows.to_csv(tmp_path / "t.csv", index=False)
+    asked = ("check", tmp_path / "t.csv", "--header", "--epsilon", 20)
+    assert run(*asked) == 1
+    assert "'n_emails', 'ssn_valid' would not be in the rows: by their names" in (
+        capsys.readouterr().out.replace("\n", " ")
+    )
+    assert run(*asked, "--dtype", "n_emails=number", "--drop", "ssn_valid") == 0
+    assert re.search(r"n_emails +numerical", capsys.readouterr().out)
+
+
 def test_decimals_times_and_truths_of_a_schema_or_a_workbook_are_what_they_are(tmp_path, capsys):
     frame = pd.DataFrame(
         {

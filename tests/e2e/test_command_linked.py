@@ -76,6 +76,7 @@ def test_a_folder_gets_rows_of_each_table(folder, link, capsys):
     assert len(read_ledger((folder / "l.json").read_text()).charges) > len(ledger.charges)
 
 
+@pytest.mark.long
 def test_a_kept_model_is_described_and_gives_more_rows(folder, capsys):
     model, out = folder / "m.zip", folder / "out"
     assert fit(folder, "--model", model, "--quiet") == 0

@@ -57,6 +57,7 @@ def results(own, tmp_path_factory):
     return path
 
 
+@pytest.mark.long
 def test_every_run_is_in_the_file_with_what_it_spent_and_cost(results):
     rows = pd.read_parquet(results).set_index(["method", "metric"])
     assert rows["error"].isna().all()
@@ -84,6 +85,7 @@ def test_every_run_is_in_the_file_with_what_it_spent_and_cost(results):
     assert real.loc["decoded_tail", "value"] < 0.5
 
 
+@pytest.mark.long
 def test_what_the_file_holds_is_skipped_and_a_failure_is_a_row(own, results, tmp_path):
     results = Path(shutil.copy(results, tmp_path))
     before = pd.read_parquet(results)

@@ -96,6 +96,7 @@ def test_the_certificate_encloses_the_optimum_of_the_linear_program(shape, solve
     assert float(at_solution) == pytest.approx(found.distance, rel=1e-9)
 
 
+@pytest.mark.long
 def test_many_steps_come_within_one_percent_of_the_optimum(solver):
     values, _ = noisy_table()
     table = SignedTable(cell_centers((6, 5)), values)

@@ -12,6 +12,7 @@ DOMAIN = Domain(tuple("abcde"), (2, 3, 4, 3, 2))
 COMPONENTS = 50
 
 
+@pytest.mark.long
 def test_it_is_as_near_to_the_answers_and_the_truth_as_mbis_mixture(mbi, in_mbi):
     optax = pytest.importorskip("optax")
     with quiet():

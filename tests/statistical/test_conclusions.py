@@ -64,15 +64,18 @@ def bootstrapped(fits, epsilon, engine, repetitions):
     return hits
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["linear", "logistic"])
 def test_regressions_cover_as_often_as_they_say(kind):
     check(regressed(60, 1.0, kind), 60, off=0.01)
 
 
+@pytest.mark.long
 def test_a_bootstrap_covers_as_often_as_it_says():
     check(bootstrapped(10, 1.0, toy.Joints(), 12), 10, off=0.01)
 
 
+@pytest.mark.long
 def test_a_naive_analysis_and_one_that_forgets_the_noise_cover_too_seldom():
     """What all this is for: the shortcuts fail, so the tests here can fail, too."""
     rng, fits, hits = np.random.default_rng(1), 150, np.zeros(3)

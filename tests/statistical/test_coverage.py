@@ -125,6 +125,7 @@ def test_intervals_cover_where_triples_are_measured_in_full():
     check(2_000, method=AllKWay(degree=3))
 
 
+@pytest.mark.long
 def test_intervals_that_forget_the_noise_or_trust_synthetic_rows_cover_too_seldom():
     """What the intervals are for: both shortcuts fail, so the tests above can fail, too."""
     rng, fits = np.random.default_rng(1), 200

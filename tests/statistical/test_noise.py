@@ -259,6 +259,7 @@ def test_random_words_are_placed_as_by_exact_arithmetic(stddev):
         assert drawn == expected_magnitude(stddev, uniform, 0)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("stddev", [*SCALES, 1e6])
 def test_the_magnitude_falls_as_the_uniform_rises(stddev):
     rng = np.random.default_rng(7)

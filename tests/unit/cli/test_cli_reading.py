@@ -288,6 +288,12 @@ def test_numbers_are_read_one_by_one(tmp_path_factory, cells):
     assert together == [column([cell])[0] for cell in cells]
 
 
+@pytest.mark.parametrize("cell", ["2.0", "1.10", "01", "1e5", "1e+16", "-0", "inf", "1" * 400])
+def test_text_is_a_number_only_where_rows_would_have_the_same_text(tmp_path, cell):
+    facts = {"x": {"sdtype": "categorical"}}
+    assert read(tmp_path, f"x\n{cell}\n7\n1.5\n", facts)["x"].tolist() == [cell, 7, 1.5]
+
+
 def test_types_that_are_declared_or_fit_are_those_of_text(tmp_path):
     def cells(*declared):
         facts = {"x": {"sdtype": "categorical", "range_values": list(declared)}}

@@ -158,6 +158,7 @@ class TestEnds:
 
 
 class TestTwoCounts:
+    @pytest.mark.long
     def test_what_was_counted_twice_is_combined(self):
         rng = np.random.default_rng(0)
         truth, starts = np.array([5.0, 7, 1, 0, 3, 9]), [0, 3, 5]

@@ -6,6 +6,7 @@ from decimal import Decimal
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 import sdv_tables
@@ -65,6 +66,15 @@ def test_of_dtypes_neither_categories_nor_dictionaries_nor_missing_cells_are_tol
     assert draft_domain({"x": "Int64"})["x"]["decimal_places"] == 0
 
 
+def test_schemas_of_polars_and_arrow_are_drafted_by_their_types():
+    schema = pl.Schema({"day": pl.Date(), "at": pl.Time(), "cost": pl.Decimal(9, 2), "n": pl.Int8})
+    for each in (schema, schema.to_frame().to_arrow().schema):
+        drafted = draft_domain(each)
+        assert [own["sdtype"] for own in drafted.values()] == ["datetime"] * 2 + ["numerical"] * 2
+        assert (drafted["at"]["range_max"], drafted["n"]["decimal_places"]) == ("23:59:59", 0)
+        assert columns_of(draft_metadata(each)).keys() == drafted.keys()
+
+
 @pytest.mark.parametrize("draft", [draft_domain, draft_metadata])
 def test_a_table_its_cells_and_what_sdv_has_no_word_for_are_refused(draft):
     table = pd.DataFrame({"name": ["CANARY"], "type": ["CANARY"], "min": ["CANARY"]})
@@ -73,6 +83,9 @@ def test_a_table_its_cells_and_what_sdv_has_no_word_for_are_refused(draft):
     assert "CANARY" not in str(raised.value)
     with pytest.raises(ValueError, match="a str in place of a dtype") as raised:
         draft(pd.Series({"ward": "CANARY"}))
+    assert "CANARY" not in str(raised.value)
+    with pytest.raises(ValueError, match="dtypes") as raised:
+        draft(pl.from_pandas(table))
     assert "CANARY" not in str(raised.value)
     with pytest.raises(ValueError, match=r"'stay'.*total_seconds"):
         draft({"stay": "timedelta64[ns]"})
@@ -198,6 +211,11 @@ def test_a_domain_that_was_written_describes_the_same_schema(ending, tmp_path):
     assert schemas[0] == schemas[1]
     assert read["blank"] == {"range_values": None}
     assert read["ward"]["other_value"] == "red"
+    domain = {"pain": Ordinal([1, 2]), "ill": Boolean(), "at": TimeOfDay()}
+    read = read_domain(write_domain(domain, path))
+    assert {name: own["sdtype"] for name, own in read.items()} == {
+        name: own.sdtype for name, own in domain.items()
+    }
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from sdv_privpgd.drafting.formats import are_seldom_categories, type_of
         (["nein", "ja"], "bool:ja/nein"),
         (["VRAI", "FAUX"], "bool:VRAI/FAUX"),
         (["10:30 PM", "09:15 AM"], "time:%I:%M %p"),
+        (["01/31/2024 10:30:59 PM"], "date:%m/%d/%Y %I:%M:%S %p"),
         (["20240131", "19991231"], "date:%Y%m%d"),
         (["2024-01-31", "9999-12-31"], "date:%Y-%m-%d"),
         (["31.01.2024", "31.12.9999"], "date:%d.%m.%Y"),
@@ -33,6 +34,8 @@ from sdv_privpgd.drafting.formats import are_seldom_categories, type_of
         (["-$5", "$1,200"], None),  # 1.2 or 1200
         (["(1,234.50)", "12.00"], "number:(1,234.50)"),
         (["5 mg", "10 mg"], "number:1234 mg"),
+        (["3", "\u22125"], "number:\u22121234"),
+        (["1.234,56-", "2,50"], "number:1.234,50-"),
         (["  9.07%", " 15.51%"], "number:1234.50%"),  # lined up
         (["Jan-2015", "May-2016"], "date:%b-%Y"),
         (["03/2019", "12/2020"], "date:%m/%Y"),
@@ -73,6 +76,7 @@ def test_codes_and_what_can_be_read_in_two_ways_say_nothing(cells):
         (99, [f"V{code}" for code in range(20)], False),  # of a fifth it is no accident
         (9, ["Sum"], False),  # few categories
         (0, [f"0{code}" for code in range(10, 99)], False),
+        (0, [f"{degrees:04.1f}" for degrees in range(99)], True),
         (0, ["open", *(f"{day % 28}.{day % 9}.2024" for day in range(99))], True),
     ],
 )

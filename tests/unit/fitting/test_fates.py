@@ -1,5 +1,7 @@
 """What becomes of columns and tied pairs is said before anything is spent, or stops a fit."""
 
+from datetime import date, time
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -300,7 +302,11 @@ def test_a_fit_goes_on_where_declarations_may_be_meant(cells, declared):
             (cell, 6)
             for cell in ("12 %", "$1,234.50", "1.234,5", "-5€", "(5) £", 77.59461, "12,34")
         ),
-        *((cell, 6) for cell in ("USD 1,234.50", "12’345.60 CHF", "3.283E-05", "-1,5e3")),
+        *((date(2024, 1, 31), 5), (time(12, 30), 5), (pd.Timestamp(0, tz="Asia/Tokyo"), 5)),
+        *(
+            (cell, 6)
+            for cell in (Decimal("3.28301"), "USD 1,234.50", "12’345.60 CHF", "3.283E-05", "-1,5e3")
+        ),
         *((cell, 7) for cell in ("a@b", "https://x", "550e8400-e29b-41d4-a716-446655440000")),
         *(
             (cell, 0)

@@ -1,6 +1,7 @@
 """Bootstraps, imputations and Rubin's rules: their numbers, their words, and what they refuse."""
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -92,6 +93,14 @@ def test_a_bootstrap_keeps_the_shape_of_its_statistic(refits):
     square = bootstrap(refits, lambda rows: rows.to_numpy(float).T @ rows.to_numpy(float), 4)
     assert square.stddev.shape == (3, 3)
     assert "repetitions of the fit" in str(square)
+
+
+def test_a_repetition_draws_people_whose_rows_are_alike(refits):
+    ledger = replace(refits.release.ledger, rows_per_person=4)
+    own = replace(refits, release=replace(refits.release, ledger=ledger)).refit(0)
+    assert len(own.codes) == refits.num_rows
+    assert (own.codes[:4] == own.codes[0]).all()
+    assert len(np.unique(own.codes[::4], axis=0)) > 1
 
 
 def test_the_same_seed_gives_the_same_repetitions_and_changes_nothing(refits):

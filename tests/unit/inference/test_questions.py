@@ -15,7 +15,9 @@ from sdv_privpgd import Numerical, fit_table
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.inference.answers import Answer
 from sdv_privpgd.inference.conditions import code_values, part_of
+from sdv_privpgd.inference.intervals import Ratio
 from sdv_privpgd.inference.questions import Questions
+from sdv_privpgd.inference.regression import regression
 from sdv_privpgd.methods.fixed import Independent
 from sdv_privpgd.methods.pipeline import Release
 from sdv_privpgd.privacy.dataset import Dataset
@@ -26,13 +28,13 @@ from sdv_privpgd.sampling.conditions import Between
 LEDGER = PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE)
 
 
-def questions_of(schema, counts, cliques, model=None):
+def questions_of(schema, counts, cliques, model=None, ledger=LEDGER):
     """Of measurements with hardly any noise, given the counts of all cells."""
     domain = schema.domain()
     axes = range(len(domain))
     tables = {clique: np.einsum(counts, [*axes], [*domain.axes(clique)]) for clique in cliques}
     measured = [number_of_rows(int(counts.sum())), *noisy_answers(tables, stddev=1e-3)]
-    release = Release(domain=domain, ledger=LEDGER, measurements=tuple(measured), model=model)
+    release = Release(domain=domain, ledger=ledger, measurements=tuple(measured), model=model)
     return Questions(release, schema)
 
 
@@ -53,6 +55,60 @@ def test_without_noise_an_answer_is_the_truth(exact, name):
     assert low - 0.03 <= truth(counts) <= high + 0.03
     assert answer.basis == "tables"
     assert answer.notes == ()
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in QUESTIONS if "quantile" not in QUESTIONS[name][0]]
+)
+def test_sampling_counts_as_often_as_a_person_has_rows(exact, name):
+    (_, counts), ((what, how), _) = exact, QUESTIONS[name]
+
+    def width(kind, *people, **weighed):
+        ledger = PrivacyLedger.open(1.0, 1e-5, Adjacency.ADD_REMOVE, *people, **weighed)
+        asked_of_these = questions_of(SCHEMA, counts, DOMAIN.cliques(3), ledger=ledger)
+        return float(np.subtract(*asked_of_these.answer(what, **how).interval(kind, 0.1)))
+
+    assert width("population", 4) == pytest.approx(2 * width("population"), rel=0.02)
+    assert width("population", 4, weighed=True) == pytest.approx(width("population"))
+    assert width("table", 4) == pytest.approx(width("table"))
+
+
+def test_differences_regressions_tables_and_quantiles_know_how_many_rows_a_person_has(exact):
+    def widths(*people):
+        ledger = PrivacyLedger.open(1.0, 1e-5, Adjacency.ADD_REMOVE, *people)
+        model = Joint(DOMAIN, exact[1] / exact[1].sum())
+        own = questions_of(SCHEMA, exact[1], DOMAIN.cliques(3), model, ledger)
+        one, other = (
+            own.answer("share", where={"smokes": True}, among={"ward": ward}) for ward in "AB"
+        )
+        numbers = np.subtract(*(one - other).interval("population"))
+        table = own.answer("table", of=["ward"]).interval("population", 0.1)
+        quantile = own.answer("quantile", of="age", q=0.5).statistic
+        return (
+            -numbers,
+            *(table["high"] - table["low"]),
+            *regression(own, "age", ["smokes"]).stddev,
+            quantile.alike**0.5,
+        )
+
+    np.testing.assert_allclose(widths(9), 3 * np.array(widths()), rtol=0.05)
+
+
+def test_intervals_of_the_population_hold_where_all_rows_of_a_person_are_alike():
+    people = np.random.default_rng(0).binomial(100, 0.3, size=400)
+    held = [
+        [
+            low <= 0.3 <= high
+            for alike in (4, 1)
+            for low, high in [
+                Ratio(4.0 * own, 400.0, np.zeros((2, 2)), alike=alike).interval("population", 0.95)
+            ]
+        ]
+        for own in people
+    ]
+    known, taken_for_independent = np.mean(held, axis=0)
+    assert known > 0.92
+    assert taken_for_independent < 0.75
 
 
 def test_a_cross_table_is_the_counts_and_the_answers_to_them(exact):

@@ -86,6 +86,7 @@ def test_without_noise_regressions_are_least_squares_and_maximum_likelihood():
     assert (ratio < 1.02).all()
 
 
+@pytest.mark.long
 def test_the_noise_adds_what_it_does():
     """The spread of coefficients over the noise alone is the noise's part, for the same rows."""
     asked = questions(drawn())

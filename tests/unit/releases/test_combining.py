@@ -2,6 +2,7 @@
 
 import pickle
 from dataclasses import replace
+from datetime import date
 from fractions import Fraction
 
 import numpy as np
@@ -13,6 +14,7 @@ from made_up import made_up
 from sdv_privpgd import (
     Boolean,
     Categorical,
+    Datetime,
     DomainMismatchError,
     Numerical,
     PublicDomainError,
@@ -295,16 +297,27 @@ def test_zero_and_both_ends_have_cells_beside_equal_ones(low, high, places, alon
     assert max(np.diff([low, *found, high])) < (high - low) / 31
 
 
-def test_rows_at_the_end_of_a_range_stay_there_in_rows_of_sites():
+@pytest.mark.parametrize(
+    ("column", "written"),
+    [
+        (Numerical(0, 2_000, decimal_places=0), lambda places: places),
+        (
+            Datetime(date(1970, 1, 1), date(1975, 6, 24)),
+            lambda days: pd.to_datetime(days, unit="D"),
+        ),
+    ],
+    ids=["numbers", "dates"],
+)
+def test_rows_at_the_end_of_a_range_stay_there_in_rows_of_sites(column, written):
     """A third of the sums is the largest that can be paid; without a cell for it few rows were."""
     sums = np.minimum(np.random.default_rng(0).integers(0, 3_000, 4_000), 2_000)
-    columns = {"x": Numerical(0, 2_000, decimal_places=0)}
+    last = written(np.array([2_000]))[0]
     sites = [
-        measure(pd.DataFrame({"x": half}), columns, epsilon=2.0, holder=name)
+        measure(pd.DataFrame({"x": written(half)}), {"x": column}, epsilon=2.0, holder=name)
         for half, name in zip(np.split(sums, 2), "AB", strict=True)
     ]
     rows = combine(sites).sample(sums.size)["x"]
-    assert (rows == 2_000).mean() == pytest.approx((sums == 2_000).mean(), abs=0.04)
+    assert (rows == last).mean() == pytest.approx((sums == 2_000).mean(), abs=0.04)
 
 
 @pytest.mark.parametrize("places", [{}, {"decimal_places": 2}])
