@@ -261,15 +261,18 @@ def children_of(
     telling = [p for p in np.argsort(-strength, kind="stable").tolist() if p != count]
     wanted, said = [asked[whose, p] for p in telling], [codes[:, axes[p]] for p in telling]
     # Of rows in order it is asked first whether there is one before, and at which place as soon as
-    # that is more telling of those that have one.
+    # that is more telling of those that have one. Then comes the number of children: those that are
+    # not alike in place and number are not exchanged later.
     ahead, sooner = _MANY, 0
     if link.place is not None and link.order is not None:
         later = codes[said_exact > 1]
         by_place = _strength(later, [names.index(link.place)], own)
         ahead, sooner = 2, int((strength[telling] > by_place).sum())
     asks, says = (
-        np.column_stack([np.minimum(place, ahead), *has[:sooner], place, *has[sooner:], *rest])
-        for place, has, *rest in (
+        np.column_stack(
+            [np.minimum(place, ahead), *has[:sooner], place, held, *has[sooner:], last]
+        )
+        for place, has, held, last in (
             (at_place, wanted, many, exact),
             (said_places, said, said_many, said_exact),
         )
@@ -437,6 +440,8 @@ class _Clock:
             (starts - begin) / whole,
             whose,
         )
+        begins = (np.diff(whose, prepend=-1) != 0) & np.isnan(starts) & ~timeless
+        then = _as_spread(then, (times - begin) / whole, np.flatnonzero(begins), whose)
         apart = (np.clip(then, 0, 1) - (times - begin) / whole) / share
         times = times + (apart if times.dtype.kind == "f" else np.rint(apart).astype(int)) * step
         early = times < starts
@@ -508,6 +513,21 @@ def _agreed(
         back = known[here - 1] / prior[here]
         mean[here - 1] += back * (mean[here] - before[here])
     return mean
+
+
+def _as_spread(
+    then: np.ndarray, times: np.ndarray, begins: np.ndarray, whose: np.ndarray
+) -> np.ndarray:
+    """When children in order are, moved so that the first ones are spread as they say.
+
+    Siblings that say other times agree on times between, which are near the middle of the range.
+    All children of one parent move as much, and parents stay in order. Of the rows of simulated
+    machines at epsilon 1 without it a third are in the wrong quarter of the time.
+    """
+    moved = np.zeros(int(whose.max(initial=-1)) + 1)
+    first = begins[np.argsort(then[begins], kind="stable")]
+    moved[whose[first]] = np.sort(times[begins]) - then[first]
+    return then + moved[whose]
 
 
 def _read(sampler: Sampler, name: str, codes: np.ndarray, positions: np.ndarray) -> np.ndarray:

@@ -362,6 +362,49 @@ def test_children_in_order_have_what_their_place_tells_best_whatever_their_paren
     assert means.tolist() == pytest.approx([50, 60, 70, 80, 90], abs=6)
 
 
+def test_siblings_that_say_other_times_are_not_all_near_the_middle():
+    # In 18 fits the days' standard deviation was 0.96 to 1.04 of the right one, and times between
+    # 3.4 to 4.3. It was 0.63 to 0.72 where siblings agreed on times between what each one says.
+    rng, number = np.random.default_rng(6), 1_000
+    whose = np.repeat(np.arange(number), rng.integers(5, 11, number))
+    days = rng.integers(0, 2_000, number)[whose]
+    days += pd.Series(rng.integers(0, 8, len(whose))).groupby(whose).cumsum().to_numpy()
+    heat = (60 + 8 * rng.normal(size=number)[whose] + rng.normal(size=len(whose))).round()
+    tables = {
+        "parents": pd.DataFrame({"key": range(number)}),
+        "children": pd.DataFrame({"key": whose, "day": days, "heat": heat}),
+    }
+    ends = {"day": (0, 2_100), "heat": (0, 120)}
+    own = {name: Numerical(*each, decimal_places=0) for name, each in ends.items()}
+    link = Link("parents", "children", "key", 10, order="day")
+    rows = fit_tables(tables, {"parents": {}, "children": own}, link, 2.0, 1e-6).sample()
+    made = rows["children"]
+    assert made["day"].std() / days.std() > 0.88
+    assert made.groupby("key")["day"].diff().mean() < 6
+
+
+def test_what_one_child_of_each_parent_has_is_as_frequent_whatever_parents_have():
+    # In 14 fits the share was 0.0045 too high, with a standard deviation of 0.004, and 0.017 to
+    # 0.027 where columns of parents that say nothing were asked before the number of children.
+    rng, number = np.random.default_rng(7), 2_000
+    whose = np.repeat(np.arange(number), 1 + rng.binomial(3, 0.35, number))
+    owns = np.diff(whose, prepend=-1) != 0
+    balance = rng.normal(2_000, 3_000, number).round()
+    mixed = pd.DataFrame({"key": whose, "owns": owns}).sample(frac=1, random_state=1)
+    tables = {
+        "parents": pd.DataFrame({"key": range(number), "balance": balance}),
+        "children": mixed,
+    }
+    columns = {
+        "parents": {"balance": Numerical(-20_000, 100_000, decimal_places=0)},
+        "children": {"owns": Boolean(nullable=False)},
+    }
+    link = Link("parents", "children", "key", 4)
+    fits = [fit_tables(tables, columns, link, 9.0, 1e-6).sample()["children"] for _ in range(5)]
+    shares = [made["owns"].mean() for made in fits]
+    assert np.mean(shares) == pytest.approx(owns.mean(), abs=0.012)
+
+
 def test_visits_that_begin_long_after_a_birth_are_when_they_are():
     # In 12 fits 98.9 to 99.9 % were there, and 55 to 57 % where the times after births alone count,
     # whose cells are 15 years wide: then times between visits were 500 to 550 days, and 300 are

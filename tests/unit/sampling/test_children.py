@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sdv_privpgd.sampling.families import _agreed, _as_many
+from sdv_privpgd.sampling.families import _agreed, _as_many, _as_spread
 
 
 def test_rows_agree_in_as_many_items_as_can_be_had_and_come_as_often_as_they_count():
@@ -48,3 +48,9 @@ def test_a_time_since_a_start_counts_unless_the_time_itself_is_known_better():
     assert _agreed(times, blur, gaps, unsure / 20, starts, whose)[[0, 2]] == pytest.approx(
         [0.75, 0.9]
     )
+
+
+def test_children_move_with_the_first_one_to_where_first_ones_say_that_they_are():
+    agreed, times = np.array([0.6, 0.7, 0.4, 0.5, 0.3]), np.array([0.1, 0.2, 0.9, 0.3, 0.8])
+    found = _as_spread(agreed, times, np.array([0, 2]), np.array([0, 0, 1, 1, 2]))
+    assert found == pytest.approx([0.9, 1.0, 0.1, 0.2, 0.3])
