@@ -269,9 +269,7 @@ def children_of(
         by_place = _strength(later, [names.index(link.place)], own)
         ahead, sooner = 2, int((strength[telling] > by_place).sum())
     asks, says = (
-        np.column_stack(
-            [np.minimum(place, ahead), *has[:sooner], place, held, *has[sooner:], last]
-        )
+        np.column_stack([np.minimum(place, ahead), *has[:sooner], place, held, *has[sooner:], last])
         for place, has, held, last in (
             (at_place, wanted, many, exact),
             (said_places, said, said_many, said_exact),
