@@ -3,7 +3,6 @@
 As the encoders do it reads cell by cell, and learns nothing: a cell decides its own codes alone.
 """
 
-import datetime
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -119,8 +118,8 @@ class Readable:
     Its codes are 0 for cells that are, 1 for missing ones, 2 for what is there and no declared
     value, 3 and 4 for what lies below and above a declared range, or all that is told apart. Where
     no values are declared, all others that are of the declared type are as they should be; of
-    categories those that are written as one of ``LOOKS``, or are moments, have its place from 5 on.
-    A cell has one code, and alone says which.
+    categories those that are written as one of ``LOOKS`` have its place from 5 on, and so have
+    moments with a zone, which are no categories. A cell has one code, and alone says which.
     """
 
     name: str
@@ -145,7 +144,7 @@ class Readable:
         values, missing, low, high = self._read(series)
         unread = np.array(missing)
         unread[missing] = are_there(series.loc[missing])
-        zoned = unread & (looks != 0)  # no category is a moment with a zone
+        zoned = unread & (looks != 0)
         which = [zoned, unread, missing, values < low, values > high]
         yield np.select(which, [looks, 2, 1, 3, 4], looks)
 
@@ -174,10 +173,10 @@ class Readable:
 
 
 def _look(cell: object) -> int:
-    """The code of how a text or a number is written, that of a moment, and 0 of all else."""
+    """The code of how a text or a number is written, that of a zoned moment, and 0 of all else."""
     read = plain(cell)
-    if any(type(cell) is kind for kind in (datetime.date, *MOMENTS)):
-        read = "00:00"
+    if any(type(cell) is kind for kind in MOMENTS) and getattr(cell, "tzinfo", None) is not None:
+        read = "00:00"  # looks like a time
     text = str(read).strip() if type(read) in (str, float, Decimal) else ""
     return next((n for n, look in enumerate(LOOKS.values(), 5) if look.fullmatch(text)), 0)
 

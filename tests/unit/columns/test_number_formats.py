@@ -152,7 +152,7 @@ def test_a_declaration_is_read_by_files_conditions_and_quality(tmp_path):
     domain = {"x": Numerical(0, 9, number_format="1’234 %"), "y": Boolean("ja", "nein")}
     write_domain(domain, tmp_path / "domain.json")
     assert read_domain(tmp_path / "domain.json") == {
-        name: dict(facts) for name, facts in domain.items()
+        name: {"sdtype": facts.sdtype, **facts} for name, facts in domain.items()
     }
     table = pd.DataFrame({"x": [f"1.{number:03},5 %" for number in range(900)]})
     table.to_csv(tmp_path / "x.csv", index=False)

@@ -302,7 +302,7 @@ def test_a_fit_goes_on_where_declarations_may_be_meant(cells, declared):
             (cell, 6)
             for cell in ("12 %", "$1,234.50", "1.234,5", "-5€", "(5) £", 77.59461, "12,34")
         ),
-        *((date(2024, 1, 31), 5), (time(12, 30), 5), (pd.Timestamp(0, tz="Asia/Tokyo"), 5)),
+        *((date(2024, 1, 31), 0), (time(12, 30), 0), (pd.Timestamp(0, tz="Asia/Tokyo"), 5)),
         *(
             (cell, 6)
             for cell in (Decimal("3.28301"), "USD 1,234.50", "12’345.60 CHF", "3.283E-05", "-1,5e3")
