@@ -30,7 +30,7 @@ from sdv_privpgd.fitting.families import FittedTables
 from sdv_privpgd.fitting.fates import tables_report
 from sdv_privpgd.fitting.linked import RunningTables
 from sdv_privpgd.fitting.plan import planned_tables
-from sdv_privpgd.fitting.prior import Prior
+from sdv_privpgd.fitting.prior import Prior, require_others
 from sdv_privpgd.fitting.settings import People
 from sdv_privpgd.fitting.tables_settings import TablesSettings
 from sdv_privpgd.inference.listed import Question
@@ -92,6 +92,7 @@ def _prior(arguments: Namespace, told: TablesSettings) -> Prior | None:
     """The families of ``--prior``: a kept model, or public tables whose files have their names."""
     if not (given := arguments.prior):
         return None
+    require_others(given, arguments.table)
     if len(given) == 1 and given[0].suffix == ".zip":
         return Prior(kept_in(given[0]), name=given[0].name)
     public = {_table_of(path): path for path in given}

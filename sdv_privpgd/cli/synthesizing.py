@@ -43,7 +43,7 @@ from sdv_privpgd.fitting.fitted import FittedTable, RunningFit, UnfinishedTable
 from sdv_privpgd.fitting.mismatch import DomainMismatchError
 from sdv_privpgd.fitting.options import on_undeclared
 from sdv_privpgd.fitting.plan import planned
-from sdv_privpgd.fitting.prior import Prior, as_text, leaning
+from sdv_privpgd.fitting.prior import Prior, as_text, leaning, require_others
 from sdv_privpgd.fitting.resume import begun_again
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
@@ -127,6 +127,8 @@ def _priors_of(
     """
     found, is_text = [], any(table.suffix != ".parquet" for table in tables)
     texts = [name for name, own in description.facts.items() if isinstance(own, CategoryFacts)]
+    with own_errors(ValueError):
+        require_others(arguments.prior, [*tables])
     for path in arguments.prior or ():
         with own_errors(ValueError, OSError):
             rows: Any = finished(path) if path.suffix == ".zip" else Prior(path).frame

@@ -19,7 +19,7 @@ from sdv_privpgd.fitting.fitted import FittedTable, RunningFit
 from sdv_privpgd.fitting.model_file import on_unkept
 from sdv_privpgd.fitting.options import asked, check_match, checked_lost, opened
 from sdv_privpgd.fitting.plan import planned, planned_tables
-from sdv_privpgd.fitting.prior import leaning
+from sdv_privpgd.fitting.prior import leaning, require_others
 from sdv_privpgd.fitting.settings import People, Settings, usual_delta
 from sdv_privpgd.fitting.tables_settings import TablesSettings
 from sdv_privpgd.inference.listed import Question
@@ -296,8 +296,9 @@ def checked(
 ) -> tuple[Settings, Description, int | None, list[str]]:
     """Returns what ``check_report`` says of a table: what a fit is told, and what it would raise.
 
-    No cell is read.
+    No cell is read. Raises ``ValueError`` for a prior that is the table.
     """
+    require_others(prior, table)
     try:
         private = opened(table, description, settings.people.limit, settings.objections)
     except ValueError as error:
@@ -317,8 +318,10 @@ def prepared(
 ) -> RunningFit:
     """Returns what ``fit_table`` does, before a row is read: all is checked, nothing is spent.
 
-    Raises ``ValueError`` if the table is not as it is described, or has no rows if that is public.
+    Raises ``ValueError`` if the table is not as it is described, or has no rows if that is public,
+    and for a prior that is the table.
     """
+    require_others(prior, table)
     private = opened(table, description, settings.people.limit, settings.objections)
     settings, description = seen(settings, description, private, prior)
     allowed = checked_lost(allow_lost, description)

@@ -46,7 +46,7 @@ from sdv_privpgd.fitting.fitted import FittedTable
 from sdv_privpgd.fitting.mismatch import DomainMismatchError, part_for_first, stopped
 from sdv_privpgd.fitting.model_file import on_unkept
 from sdv_privpgd.fitting.options import require_sdtypes
-from sdv_privpgd.fitting.prior import Prior, leaning, of_families
+from sdv_privpgd.fitting.prior import Prior, leaning, of_families, require_others
 from sdv_privpgd.fitting.resume import by_table, gone, note_on
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.fitting.tables_settings import PAIRS, TablesSettings, check_by_table
@@ -209,6 +209,7 @@ class RunningTables:
     ) -> "RunningTables":
         """What ``fit_tables`` does, before a row is read: all is checked, and nothing is spent."""
         check_by_table("allow_lost", allow_lost, told.tree)
+        require_others(prior, tables)
         let_pass = {name: told.let_pass(name, allow_lost.get(name, ())) for name in told.columns}
         private, pairs, keys = told.opened(tables)
         for each in told.tree.counted:

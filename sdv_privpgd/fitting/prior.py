@@ -1,6 +1,6 @@
 """Public rows that a fit leans on: what ``prior=`` takes, and what follows from it. Public."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -223,6 +223,34 @@ class PublicTable:
             weights=weights / weights.max(),
             lacking=frozenset(lacking),
         )
+
+
+def require_others(prior: Any, private: Any) -> None:
+    """Raises ``ValueError`` where private rows are given as public ones, by object or path. Public.
+
+    No cell is read, so it does not notice a copy.
+    """
+    given, own = ([*_tables_in(each)] for each in (prior, private))
+    paths = [each for each in own if isinstance(each, Path)]
+    if any(
+        each in paths if isinstance(each, Path) else any(each is one for one in own)
+        for each in given
+    ):
+        raise ValueError(
+            "prior= is the private table itself, and no noise would protect it. Give rows that are "
+            "public, or released already."
+        )
+
+
+def _tables_in(rows: Any) -> Iterator[Any]:
+    """Yields the tables in what a door takes, or a prior; of paths where they lead."""
+    rows = rows.rows if isinstance(rows, Prior) else rows
+    rows = [*rows.values()] if isinstance(rows, Mapping) else rows
+    if isinstance(rows, list | tuple):
+        for each in rows:
+            yield from _tables_in(each)
+    elif rows is not None:
+        yield Path(rows).resolve() if isinstance(rows, str | Path) else rows
 
 
 def of_families(prior: Any, tree: Tree, fit: Callable[[Mapping], Any]) -> dict[str, Prior]:

@@ -28,7 +28,7 @@ from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.fitted import FittedTable, RunningFit
 from sdv_privpgd.fitting.options import check, check_match, checked_lost, on_undeclared
 from sdv_privpgd.fitting.plan import planned
-from sdv_privpgd.fitting.prior import leaning
+from sdv_privpgd.fitting.prior import leaning, require_others
 from sdv_privpgd.fitting.resume import Unfinished, begun_again, own_ledger, require_same_rows
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.plugin import generators
@@ -122,6 +122,7 @@ class FitsOfTables(FittedState):
                 "Name a column and a public range of weights: people=People(weight_column=..., "
                 "weight_range=(low, high))."
             )
+        require_others(prior, data)
         settings, description = self._questions()
         table = self._open(data, description)
         self._require_rows(table)
@@ -138,6 +139,7 @@ class FitsOfTables(FittedState):
         ``prior`` is as ``fit`` takes it. No cell is read, and nothing is spent. ``to_dict()`` has
         the columns that would be lost, for which ``fit`` stops.
         """
+        require_others(prior, data)
         settings, description = self._questions()
         try:
             table = self._open(data, description)

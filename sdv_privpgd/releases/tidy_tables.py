@@ -388,6 +388,8 @@ def _of_frame(frame: pd.DataFrame, how: HowPublished) -> list[TidyTable]:
         in_percent = bool(is_percent[held].any()) or how.is_percent(numbers, own)
         name = " x ".join(clique) or "the number of rows"
         counts, stddevs = how.counts(name, numbers, own, is_percent=in_percent)
+        if ((counts < 0) & (stddevs == 0)).any():
+            raise ValueError(f"The table of {name} has counts below 0 that are said to be exact.")
         found.append(
             TidyTable(
                 clique=clique,

@@ -18,12 +18,15 @@ from sdv_privpgd import (
     Datetime,
     DomainMismatchError,
     FittedTable,
+    Key,
+    Link,
     MatchError,
     Numerical,
     Prior,
     PrivPGDSynthesizer,
     check,
     fit_table,
+    fit_tables,
     plan_table,
 )
 from sdv_privpgd.cli.saying import in_options
@@ -195,6 +198,35 @@ def test_what_is_no_prior_is_refused_before_anything_is_spent(prior, error, word
     assert "prior=" not in in_options(caught.value)
     with pytest.raises(ValueError, match="weight must be a positive number, got"):
         Prior(table(2, 0), weight=np.array([1, np.inf]))
+
+
+@pytest.mark.parametrize("as_prior", [lambda own: own, Prior, lambda own: [table(50, 1), own]])
+def test_the_table_itself_is_no_prior(as_prior, tmp_path, capsys):
+    own, folder, told = table(200, 0), tmp_path / "rows", {"epsilon": 1.0, "delta": 1e-6}
+    folder.mkdir()
+    own.to_parquet(path := folder / "own.parquet")
+    metadata = Metadata.load_from_dict({"tables": {"table": {"columns": COLUMNS}}})
+    synthesizer = PrivPGDSynthesizer(metadata, **told)
+    words = "is the private table itself, and no noise"
+    for private, public in ((own, own), (path, folder / ".." / "rows" / "own.parquet")):
+        doors = [
+            lambda data, **prior: fit_table(data, COLUMNS, **told, **prior),
+            lambda data, **prior: check(data, COLUMNS, **told, **prior),
+            synthesizer.fit,
+            synthesizer.check,
+        ]
+        for door in doors:
+            with pytest.raises(ValueError, match=words):
+                door(private, prior=as_prior(public))
+    tables = {"wards": pd.DataFrame({"ward": ["A"]}), "visits": own}
+    declared = {"wards": {}, "visits": {**COLUMNS, "ward": Key()}}
+    link = Link("wards", "visits", "ward", max_children=3)
+    with pytest.raises(ValueError, match=words):
+        fit_tables(tables, declared, link, **told, prior=as_prior(tables))
+    for command in ("synthesize", "plan"):
+        out = ("--out", tmp_path / "out.csv") if command == "synthesize" else ()
+        assert run(command, path, "--epsilon", 1, "--types", "dtypes", "--prior", path, *out) == 1
+        assert f"--prior {words}" in " ".join(capsys.readouterr().err.split())
 
 
 @pytest.mark.parametrize(("sep", "decimal"), [("\t", "."), (";", ","), (";", "."), ("|", ".")])
