@@ -6,6 +6,7 @@ places if that brings all tables nearer to their targets, in squares. Their pare
 children each, and the two have the same place among these.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple, no_type_check
@@ -95,8 +96,10 @@ def exchanged(
             orders.
         followed: The same of children and the next ones.
         seed: Of the exchanges.
-        tries: How many are tried for each child. On the survey at epsilon 1 the error of siblings
-            is 0.059 with one, 0.050 with 10, in 3 seconds, and 0.050 with 60.
+        tries: How many are tried for each child, half of them at a time. There are more as long as
+            squares fall by a tenth each time. On the survey at epsilon 1 the error of siblings is
+            0.059 with one, 0.050 with 10, in 3 seconds, and 0.050 with 60. Of simulated couples of
+            about one age the ages' is 0.13 with 10, and 0.08 so.
     """
     number = len(places.whose)
     if not number or not (targets or siblings or followed):
@@ -117,10 +120,16 @@ def exchanged(
         _OF_PAIRS / max(next_ones, 1e-9) ** 2,
     )  # fmt: skip
     likes = _Likes.of(places, followed or siblings)
-    _exchange(
-        found, order, starts[which], ends[which], own, lacks, likes, scales, number * tries,
-        np.uint64(seed * 2 + 1),
-    )  # fmt: skip
+    tables, of_each = (lacks.values, lacks.pair_values, lacks.next_values), (*scales[:2], scales[3])
+    left, falls, part = math.inf, True, 0
+    while falls:
+        _exchange(
+            found, order, starts[which], ends[which], own, lacks, likes, scales,
+            -(-number * tries // 2), np.uint64(seed * 2 + 1 + (part << 40)),
+        )  # fmt: skip
+        before, part = left, part + 1
+        left = sum(scale * float(lack @ lack) for scale, lack in zip(of_each, tables, strict=True))
+        falls = left < 0.9 * before
     return found
 
 
@@ -233,7 +242,7 @@ def pairs_of(whose: np.ndarray, most: int) -> np.ndarray:
 def _exchange(found, order, starts, ends, places, lacks, likes, scales, tries, word):
     """Tries exchanges of the children in two places, and keeps those that help."""
     number, whose = len(order), places.whose
-    place_of = np.arange(number)
+    place_of = np.argsort(found)
     for turn in range(tries):
         word = _next(word)
         at = np.int64(mixed(word) % np.uint64(number))
