@@ -66,10 +66,27 @@ class Fenced:
     @cached_property
     def column(self) -> Column:
         """The column that is counted."""
-        if not self.declared:
+        return self._with_cells(self.declared)
+
+    def opened(self, clear: Collection[str]) -> "Fenced":
+        """The same, with the cells beyond found ends of numbers among the inner ones, if clear.
+
+        They are where the last cell is one number: where a look saw zeros alone and rows lie above,
+        ones are nearer to them than zeros are.
+        """
+        cells, near = self.inner.cells, set()
+        if isinstance(cells, Ticks) and self.inner.sdtype == "numerical":
+            ends = {"range_min": cells.widths[0], "range_max": cells.widths[-1]}
+            near = {key for key, width in ends.items() if width == 1} & {*clear} & {*self.found}
+        left = {key: end for key, end in self.declared.items() if key not in near}
+        return Fenced(inner=self._with_cells(near), declared=left, found={*self.found} - near)
+
+    def _with_cells(self, keys: Collection[str]) -> Column:
+        """The column with one cell more beyond these ends."""
+        if not keys:
             return self.inner
         cells = self.inner.cells
-        below, above = (key in self.declared for key in ("range_min", "range_max"))
+        below, above = (key in keys for key in ("range_min", "range_max"))
         if isinstance(cells, Ticks):
             cuts = (*[cells.first] * below, *cells.starts[1:].tolist(), *[cells.last + 1] * above)
             ends = {"first": cells.first - below, "last": cells.last + above}
@@ -114,8 +131,8 @@ class Fenced:
         counts = np.append(answer.answer[self._inside], answer.answer[-1])
         of_all = self.groups(answer).beyond
         moved = {**clear, **{key: of_all[key] for key in self.found}}
-        for key, beyond in moved.items():
-            counts[0 if key == "range_min" else -2] += round(beyond)
+        for key in moved.keys() & self.declared.keys():
+            counts[0 if key == "range_min" else -2] += round(moved[key])
         return replace(answer, answer=counts)
 
     def sentences(self, groups: Groups, total: Total) -> list[str]:
@@ -133,7 +150,7 @@ class Fenced:
         if key in self.found:
             return (
                 f"{about} of the rows of {self.inner.name!r} lie {where} the range that was found, "
-                f"and were moved to its end, {self.declared[key]!r}: declare the range."
+                f"and come out at its end, {self.declared[key]!r}, or beside it: declare the range."
             )
         return (
             f"{about} of the rows of {self.inner.name!r} lie {where} its "

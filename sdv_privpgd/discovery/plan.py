@@ -147,6 +147,7 @@ def discover(
         answer, likely = answers[name], fence.groups(answers[name], total)
         if said := fence.sentences(likely, total):
             doubts[name] = " ".join([*filter(None, [doubts.get(name)]), *said])
+        fence = fence.opened(likely.clear)
         own = undeclared.get(name) if name in rough else None
         if isinstance(own, CategoryFacts):
             facts[name] = frequencies(own, answer)

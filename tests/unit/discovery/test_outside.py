@@ -93,7 +93,10 @@ def test_rows_that_clearly_lie_beyond_a_range_that_was_found_are_told():
     rng = np.random.default_rng(0)
     claims = np.where(rng.random(ROWS) < 0.007, rng.lognormal(9, 2, ROWS), 0).round(2)
     said = [said_of(claims, {"sdtype": "numerical"}, seed=seed)[0] for seed in range(12)]
-    assert sum("lie above the range that was found, and were moved" in each for each in said) >= 6
+    assert (
+        sum("lie above the range that was found, and come out at its end" in each for each in said)
+        >= 6
+    )
 
 
 def test_few_rows_beyond_an_end_that_was_found_are_no_news():
@@ -115,6 +118,19 @@ def test_clear_rows_from_beyond_are_counted_at_the_ends_and_noise_is_not():
     assert counted.tolist() == [121, 200, 300, 7]
     above, answer = Fenced(inner=inner, declared={"range_max": 2}), answer_of([9, 2, 3, 40, 7])
     assert above.counted(answer, above.groups(answer).clear).answer.tolist() == [9, 2, 43, 7]
+
+
+def test_clear_rows_beyond_a_found_end_of_one_number_have_the_number_beside_it():
+    inner = column_of("x", NumberFacts(low=0, high=0, decimal_places=0, nullable=True))
+    both = Fenced(inner=inner, declared={"range_min": 0, "range_max": 0}, found=["range_max"])
+    answer = answer_of([40, 800, 180, 7])
+    opened = both.opened(both.groups(answer).clear)
+    assert opened.column == both.column
+    assert opened.inner.cells.ends == (0, 1)
+    assert opened.counted(answer, both.groups(answer).clear).answer.tolist() == [840, 180, 7]
+    wide = column_of("x", NumberFacts(low=0, high=9, decimal_places=0, num_bins=2))
+    wide = Fenced(inner=wide, declared={"range_max": 9}, found={"range_max"})
+    assert wide.opened(["range_max"]) == wide
 
 
 def test_what_all_groups_miss_of_the_number_of_rows_is_shared_out():
