@@ -34,7 +34,7 @@ from sdv_privpgd.columns.facts import (
 from sdv_privpgd.columns.number_formats import NumberFormat
 from sdv_privpgd.columns.recoding import code_of
 from sdv_privpgd.columns.scalars import LARGEST_WHOLE, Number, category, plain, quiet
-from sdv_privpgd.columns.units import UNITS, digits_of
+from sdv_privpgd.columns.units import UNITS, digits_of, unit_of_format, years_of
 from sdv_privpgd.columns.vocabulary import blank, modelled, needed, problems
 
 Read = TypeVar("Read")
@@ -323,17 +323,26 @@ def _format(what: str, value: Any) -> str:
 
 
 def _moments(datetime_format: str | None, what: str, dates: Sequence) -> list[int]:
-    """Bounds or cuts of a datetime column in nanoseconds since 1970."""
+    """Bounds or cuts of a datetime column in nanoseconds since 1970.
+
+    Where a format is of days, those that are not written in it are read in ISO 8601.
+    """
+    form = datetime_format or "%Y-%m-%d"
+    are_days = unit_of_format(form) == "D" and not years_of(form)[1]
     with quiet():
         moments, missing = instants(pd.Series(dates, dtype=object), datetime_format)
+        if are_days:
+            others, unread = instants(pd.Series(dates, dtype=object), None)
+            moments, missing = np.where(missing, others, moments), missing & unread
         inside = np.where(moments == LATEST, BEYOND[1], np.maximum(moments, BEYOND[0]))
-        never = write_dates(inside, "ns", datetime_format or "%Y-%m-%d", utc=False, far=True)
-    said = [str(date).startswith(text) for date, text in zip(dates, never, strict=True)]
+        far = [write_dates(inside, "ns", each, utc=False, far=True) for each in (form, "%Y-%m-%d")]
+    said = [str(date).startswith(tuple(texts)) for date, *texts in zip(dates, *far, strict=True)]
     unread = missing | ((inside != moments) & ~np.array(said, dtype=bool))
     if unread.any():
         written = ", written as in '2024-01-31' or in a declared datetime_format"
         if datetime_format is not None:
-            written = f" written as {datetime_format!r}"
+            also = " or as in '2024-01-31'" if are_days else ""
+            written = f" written as {datetime_format!r}{also}"
         raise ValueError(
             f"{what} must be a date after 1678-01-01 and before 2262-04-11{written}, or one that "
             "stands for never, which is 0001-01-01 or 9999-12-31 there, got "

@@ -111,7 +111,7 @@ def test_the_width_of_a_cell_fits_int64():
         np.datetime64("2020-02-03"),
     ],
 )
-@pytest.mark.parametrize("datetime_format", [None, "%Y-%m-%d"])
+@pytest.mark.parametrize("datetime_format", [None, "%Y-%m-%d", "%d.%m.%Y"])
 def test_bounds_of_dates_may_be_strings_or_dates(bound, datetime_format):
     described = dates(bound, bound, datetime_format)
     assert described.cells == Ticks(18_295, 18_295, 32)  # days since 1970
