@@ -65,12 +65,9 @@ class Reading:
     @property
     def sizes(self) -> dict[str, int]:
         """How many codes of each kind there are. Public."""
-        found = {}
-        if "grid" in self.asks:
-            found["grid"] = len(self.cells) + 1
-        if "precision" in self.asks:
-            found["precision"] = len(COARSE if self._are_dates else STEPS) + 2
-        return found
+        told_apart = len(COARSE if self._are_dates else STEPS)
+        every = {"grid": len(self.cells) + 1, "precision": told_apart + 2}
+        return {kind: size for kind, size in every.items() if kind in self.asks}
 
     def codes(self, series: pd.Series) -> Iterator[np.ndarray]:
         """The codes of a private column's cells, of each kind in ``sizes`` and in its order."""
@@ -144,9 +141,8 @@ class Readable:
         values, missing, low, high = self._read(series)
         unread = np.array(missing)
         unread[missing] = are_there(series.loc[missing])
-        zoned = unread & (looks != 0)
-        which = [zoned, unread, missing, values < low, values > high]
-        yield np.select(which, [looks, 2, 1, 3, 4], looks)
+        codes = [np.maximum(looks, 2), 1, 3, 4]
+        yield np.select([unread, missing, values < low, values > high], codes, looks)
 
     def _read(self, series: pd.Series) -> tuple[np.ndarray, np.ndarray, Any, Any]:
         """Values, which cells have none that is declared, and the ends of the range."""
@@ -172,11 +168,10 @@ class Readable:
         return values, missing, low, high
 
 
-def _look(cell: object) -> int:
+def _look(cell: Any) -> int:
     """The code of how a text or a number is written, that of a zoned moment, and 0 of all else."""
-    read = plain(cell)
-    if any(type(cell) is kind for kind in MOMENTS) and getattr(cell, "tzinfo", None) is not None:
-        read = "00:00"  # looks like a time
+    is_zoned = any(type(cell) is kind for kind in MOMENTS) and cell.tzinfo is not None
+    read = "00:00" if is_zoned else plain(cell)  # looks like a time
     text = str(read).strip() if type(read) in (str, float, Decimal) else ""
     return next((n for n, look in enumerate(LOOKS.values(), 5) if look.fullmatch(text)), 0)
 

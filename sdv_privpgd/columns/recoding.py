@@ -70,11 +70,10 @@ class Recoding(FieldsAlone):
         return found
 
     def _is_code(self, cell: Any) -> bool:
-        if category(cell) in self._codes:
-            return True
         if not isinstance(self.facts, NumberFacts):
-            return False
-        return number_in(cell, self.facts.number_format) in self._numbers
+            return category(cell) in self._codes
+        number = number_in(cell, self.facts.number_format)
+        return category(cell) in self._codes or number in self._numbers
 
     @cached_property
     def _codes(self) -> frozenset:

@@ -115,9 +115,7 @@ _EXACTLY = Context(prec=3 * _DIGITS)
 
 def _is_short(number: Decimal) -> bool:
     """Whether all digits are within ``_DIGITS`` places of the point."""
-    if not number.is_finite():
-        return False
-    exponent = number.as_tuple().exponent
+    exponent = number.as_tuple().exponent  # text, where it is infinite
     return isinstance(exponent, int) and exponent >= -_DIGITS and number.adjusted() < _DIGITS
 
 

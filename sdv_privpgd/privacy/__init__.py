@@ -20,16 +20,16 @@ An auditor reads these files, in this order, with their lines of code:
     ``privacy/boundary.py``        173  the table's way in
     ``columns/encoders.py``         50  cells to codes
     ``columns/encoding.py``         36  columns to codes
-    ``columns/readings.py``        136  cells of which little is known to codes
-    ``columns/recoding.py``        107  codes for missing, and groups of codes
-    ``columns/scalars.py``         199  numbers, truths and text of cells
+    ``columns/readings.py``        137  cells of which little is known to codes
+    ``columns/recoding.py``        106  codes for missing, and groups of codes
+    ``columns/scalars.py``         197  numbers, truths and text of cells
     ``columns/number_formats.py``   48  numbers as they are written
     ``columns/dates.py``           166  dates of cells
     ``sources/source.py``           83  what rows come from
     ``sources/frames.py``           34  frames of pandas
     ``sources/people.py``          122  no more than so many rows of a person
 
-These are 2,400 lines of code. Who has rows in files, databases or clusters, or wants them in order,
+These are 2,398 lines of code. Who has rows in files, databases or clusters, or wants them in order,
 reads, of these 1,522 what the rows come through; they hand out cells, keep none but those of rows
 before, and count none but for the cluster:
 
@@ -37,8 +37,8 @@ before, and count none but for the cluster:
     ``sources/withheld.py``         41  messages that could quote a cell
     ``sources/files.py``            76  files of Parquet
     ``sources/arrow.py``           151  batches of Arrow, and tables of other libraries
-    ``sources/csv.py``             321  files of text, their names, and dtypes that a user names
-    ``sources/texts.py``           115  what a text means
+    ``sources/csv.py``             322  files of text, their names, and dtypes that a user names
+    ``sources/texts.py``           114  what a text means
     ``sources/spark.py``           267  tallies to the workers of a cluster
     ``sources/families.py``        323  rows of tables that belong together
     ``sources/visits.py``           84  at most so many rows of a person, in order

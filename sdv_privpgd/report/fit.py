@@ -286,8 +286,7 @@ def hidden_values(
 ) -> list[HiddenValue]:
     """Those of all categories, lost ones first, then those that most rows may have."""
     total = estimate_total(release.domain, release.measurements).value
-    limits = {"num_rows": total, "low": 0.0, "high": max(total, 0.0)}
-    found = []
+    most, found = max(total, 0.0), []
     for column in schema.columns:
         if not isinstance(column.cells, Categories) or column.name not in estimates:
             continue
@@ -295,7 +294,8 @@ def hidden_values(
         counts = zip(own.counts.tolist(), own.variances.tolist(), strict=True)
         labels = code_labels(column)[: column.num_values]
         for label, has, count in zip(labels, synthetic, counts, strict=False):
-            ends = intervals.Total(*count, **limits).interval("table", 0.95)
+            held = intervals.Total(*count, num_rows=total, low=0.0, high=most)
+            ends = held.interval("table", 0.95)
             value = HiddenValue(column.name, label, float(has), count[0], *ends)
             if value.low <= 0 or value.is_lost:
                 found.append(value)
