@@ -1,5 +1,6 @@
 """What is added up over parts of the rows is that of all rows, for every tally."""
 
+from decimal import Decimal
 from types import MappingProxyType
 
 import numpy as np
@@ -280,8 +281,9 @@ def test_numbers_are_read_in_their_format_and_days_by_the_clock_of_their_dtype()
         ({"sdtype": "boolean", "true_value": "J", "false_value": "N"}, ["J", "N", True], [0, 0, 2]),
         ({"sdtype": "categorical", "range_values": ["A", "B", "12:30"]},
          ["A", "B", "a", None, "12:30", "12:31"], [0, 0, 2, 1, 0, 2]),
-        ({"sdtype": "categorical"}, ["A", " 12:30 ", 7 * "so long ", None, [1], 0.12345, 10**5000],
-         [0, 5, 0, 1, 2, 6, 0]),
+        ({"sdtype": "categorical"}, ["A", " 12:30 ", 7 * "so long ", None, [1], 0.12345, 10**5000,
+          pd.Timestamp(0, tz="UTC"), pd.Timestamp(0), Decimal("3.28301")],
+         [0, 5, 0, 1, 2, 6, 0, 5, 0, 6]),
     ],
 )  # fmt: skip
 def test_a_cell_is_as_declared_or_missing_or_no_such_value_or_beyond_the_range(words, cells, codes):
