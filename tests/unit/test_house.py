@@ -6,10 +6,10 @@ from house import ROOT, circles, floors, lines_of_code, measured
 from second_runs import SECOND_RUN
 
 MOST = {
-    "package lines": 63_748,
-    "package lines of code": 42_878,
+    "package lines": 63_968,
+    "package lines of code": 43_031,
     "package files": 240,
-    "test lines": 54_267,
+    "test lines": 54_572,
     "constants": 242,
     "floors": 14,
     "circles": 0,
