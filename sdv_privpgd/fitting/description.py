@@ -133,9 +133,8 @@ class Description(FieldsAlone):
         Of the times of the day of such a dtype nothing has to be declared.
         """
         days = frozenset(name for name in self.modelled if is_of_days(dtypes[name]))
-        clock = read_facts("", {"sdtype": "datetime", **TimeOfDay()})
         times = {
-            name: known.and_found(clock)
+            name: known.and_found(read_facts(name, {"sdtype": "datetime", **TimeOfDay()}))
             for name, known in self.facts.items()
             if is_of_times(dtypes[name]) and isinstance(known, DateFacts) and known.is_blank
         }

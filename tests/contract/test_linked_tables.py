@@ -696,8 +696,9 @@ def test_a_prior_of_families_in_other_units_is_told_and_all_questions_have_its_c
     links = replace(LINKS[0], order="dose"), replace(LINKS[1], count="times"), LINKS[2]
     people = {**COLUMNS["people"], "times": Numerical(0, 9, decimal_places=0)}
     told = TablesSettings.of({**COLUMNS, "people": people}, links, 1.0, 1e-6)
-    hours = {**tables, "stays": tables["stays"].assign(days=24 * tables["stays"]["days"] + 40)}
-    hours |= {"cars": tables["bills"], "drugs": tables["drugs"][["stay", "strong"]]}
+    others = {name: each.copy() for name, each in tables.items()}
+    hours = {**others, "stays": others["stays"].assign(days=24 * others["stays"]["days"] + 40)}
+    hours |= {"cars": others["bills"], "drugs": others["drugs"][["stay", "strong"]]}
     given = {**tables, "people": tables["people"].assign(times=1)}
     running = RunningTables.of(told, given, {}, hours)
     one, again = (running._asked("stays")[1] for _ in range(2))
