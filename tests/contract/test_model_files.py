@@ -208,7 +208,7 @@ def test_tables_of_any_types_give_models_that_come_back(given, tmp_path):
         "nullable": lambda: table.to_pandas().convert_dtypes(),
         "categories": lambda: table.to_pandas().astype({"text": "category", "small": "category"}),
     }[given]()
-    prior = table.to_pandas() if given == "arrow" else frame
+    prior = table.to_pandas() if given == "arrow" else frame.copy()
     how = {"epsilon": 5.0, "allow_lost": list(columns)}
     for more in ({"method": "independent"}, {"prior": prior}):
         fitted = fit_table(frame, columns, **how, **more)
