@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sdv_privpgd.columns.bins import Categories, Interval, Ticks
-from sdv_privpgd.columns.column import Column
+from sdv_privpgd.columns.column import EXACT_IN_FLOAT, Column
 from sdv_privpgd.columns.cutting import USUAL_BINS, column_of
 from sdv_privpgd.columns.date_formats import survive_writing
 from sdv_privpgd.columns.dates import BEYOND, CLOCKS, LATEST, to_ticks
@@ -81,6 +81,8 @@ class Rough(NamedTuple):
         first, last = cells.ends
         ends = [first + 1 if whole else np.nextafter(first, np.inf)] * (declared.low is not None)
         ends += [last] * (declared.high is not None)
+        if whole:  # edges are floats: no cell is narrower than these
+            ends = [end for end in ends if abs(end) < EXACT_IN_FLOAT]
         cuts = np.union1d(np.append(fine, ends), self._apart(column))
         return _cut_at(facts, _written(column, cuts[(cuts > first) & (cuts <= last)]))
 
