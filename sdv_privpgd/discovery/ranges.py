@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sdv_privpgd.columns.bins import Categories, Interval, Ticks
-from sdv_privpgd.columns.column import EXACT_IN_FLOAT, Column
+from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.cutting import USUAL_BINS, column_of
 from sdv_privpgd.columns.date_formats import survive_writing
 from sdv_privpgd.columns.dates import BEYOND, CLOCKS, LATEST, to_ticks
@@ -79,10 +79,10 @@ class Rough(NamedTuple):
         fine = replace(density, edges=edges).fine_edges(SINGLE, stddev, whole=whole)[1:-1]
         fine = np.ceil(fine).astype(np.int64) if whole else fine
         first, last = cells.ends
-        ends = [first + 1 if whole else np.nextafter(first, np.inf)] * (declared.low is not None)
-        ends += [last] * (declared.high is not None)
-        if whole:  # edges are floats: no cell is narrower than these
-            ends = [end for end in ends if abs(end) < EXACT_IN_FLOAT]
+        after, before = np.nextafter(first, np.inf), last
+        if whole:
+            after, before = first + _alone(first), last + 1 - _alone(last)
+        ends = [after] * (declared.low is not None) + [before] * (declared.high is not None)
         cuts = np.union1d(np.append(fine, ends), self._apart(column))
         return _cut_at(facts, _written(column, cuts[(cuts > first) & (cuts <= last)]))
 
@@ -97,7 +97,7 @@ class Rough(NamedTuple):
         ticks = _ticks(column, np.array([*alone, *USUAL_NUMBERS]))
         ticks = np.rint(ticks[np.isclose(ticks, np.rint(ticks), atol=0.01)])
         ticks = ticks[np.abs(ticks) < LARGEST_WHOLE].astype(np.int64)
-        return np.append(ticks, ticks + 1)
+        return np.append(ticks, ticks + _alone(ticks))
 
     def closer(self, rows: float | None, stddev: float) -> ColumnFacts | None:
         """What is known of it in the cells of the next look; ``None`` if it needs none.
@@ -262,6 +262,11 @@ def _ticks(column: Column, values: np.ndarray) -> np.ndarray:
         # Not 7.0000001, and what is about zero stays beside zero.
         return np.where(np.isclose(ticks, near, rtol=1e-12, atol=0), near, ticks)
     return to_ticks(np.minimum(values, float(LATEST)).astype(np.int64), column.unit)
+
+
+def _alone(ticks: Any) -> np.ndarray:
+    """How many whole numbers the cell of one has: itself alone, if floats tell its edges apart."""
+    return np.maximum(2 * np.spacing(np.abs(np.asarray(ticks, float))), 1).astype(np.int64)
 
 
 def _written(column: Column, ticks: np.ndarray) -> list:

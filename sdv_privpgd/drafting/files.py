@@ -68,8 +68,7 @@ def write_domain(domain: Mapping[str, Mapping], path: str | Path) -> Path:
     """Writes a public domain to a file that ``read_domain`` reads, and returns the file's path.
 
     The type of a declaration is written with its facts, and dates as text in their column's format,
-    or in ISO 8601. A codebook (``.csv`` or
-    ``.xlsx``) has a row for each column.
+    or in ISO 8601. A codebook (``.csv`` or ``.xlsx``) has a row for each column.
 
     Raises:
         ValueError: For another ending than those that ``read_domain`` reads, and for a fact that

@@ -258,11 +258,13 @@ def with_cells(words: Mapping[str, Mapping], num_bins: int | None) -> dict[str, 
     found = {name: dict(own) for name, own in words.items()}
     for name, own in words.items():
         facts = read_facts(name, own)
-        if not isinstance(facts, NumberFacts | DateFacts) or facts.lacks_domain or facts.cuts:
+        if not isinstance(facts, NumberFacts | DateFacts) or facts.lacks_domain:
+            continue
+        if facts.cuts is not None:
             continue
         number = facts.num_bins or num_bins or USUAL_BINS
         is_number = isinstance(facts, NumberFacts)
-        cuts = _public_cuts(facts, number) if is_number else _date_cuts(facts, number)
+        cuts = _number_cuts(facts, number) if is_number else _date_cuts(facts, number)
         if cuts:
             found[name]["cut_points"] = words_of(replace(facts, cuts=cuts))["cut_points"]
     return found
@@ -278,7 +280,7 @@ def _date_cuts(facts: DateFacts, number: int) -> tuple[int, ...]:
     return tuple(ticks.astype("M8[ns]").astype(np.int64).tolist())
 
 
-def _public_cuts(facts: NumberFacts, number: int) -> tuple[float, ...]:
+def _number_cuts(facts: NumberFacts, number: int) -> tuple[float, ...]:
     """Where cells begin, at most ``number`` and four more; none where each number has a cell."""
     # The cells of a range without negative numbers grow if its end is so many times its begin,
     # which is at least this part of the end.

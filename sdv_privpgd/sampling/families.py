@@ -519,8 +519,8 @@ def _as_spread(
     """When children in order are, moved so that the first ones are spread as they say.
 
     Siblings that say other times agree on times between, which are near the middle of the range.
-    All children of one parent move as much, and parents stay in order. Of the rows of simulated
-    machines at epsilon 1 without it a third are in the wrong quarter of the time.
+    All children of one parent move as much, and parents stay in order. Without it the standard
+    deviation of dates is 0.63 to 0.72 of the right one (``tests/contract/test_linked_tables.py``).
     """
     moved = np.zeros(int(whose.max(initial=-1)) + 1)
     first = begins[np.argsort(then[begins], kind="stable")]

@@ -170,6 +170,14 @@ def test_numbers_beyond_those_told_apart_are_named(cells, declared):
     assert any("['x'] reach 2**62" in each for each in fitted(cells, declared).warnings)
 
 
+@pytest.mark.parametrize("declared", [Numerical(), Numerical(0, 2 * 10**17, decimal_places=0)])
+def test_a_number_that_many_rows_share_stays_where_floats_do_not_tell_it_from_the_next(declared):
+    """In 60 fits 39.0 to 39.7 % had it, and 0 to 7 % where its cell had no width in floats."""
+    cells = np.where(np.arange(ROWS) % 5 < 2, 10**17, RNG.integers(0, 2 * 10**17, ROWS))
+    rows = fitted(cells, declared).sample(ROWS)["x"]
+    assert (np.abs(rows - 10**17) < 10**5).mean() == pytest.approx(0.4, abs=0.05)
+
+
 def test_numbers_in_a_declared_range_beyond_all_whole_types_come_back():
     rows = sampled(RNG.normal(6e23, 1e22, ROWS), Numerical(0, 1e24))
     assert rows.quantile([0.1, 0.9]).tolist() == pytest.approx([5.87e23, 6.13e23], rel=0.01)
