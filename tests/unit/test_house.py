@@ -6,10 +6,10 @@ from house import ROOT, circles, floors, lines_of_code, measured
 from second_runs import SECOND_RUN
 
 MOST = {
-    "package lines": 63_969,
-    "package lines of code": 43_032,
+    "package lines": 63_975,
+    "package lines of code": 43_036,
     "package files": 240,
-    "test lines": 54_575,
+    "test lines": 54_583,
     "constants": 242,
     "floors": 14,
     "circles": 0,
