@@ -198,13 +198,15 @@ class Tree(FieldsAlone):
         """The root's column of keys."""
         return str(self.key_of(self.root))
 
-    @property
-    def keeps_nothing(self) -> str:
-        """A sentence on a root of which next to no row is used."""
+    def hides(self, table: str) -> str:
+        """A sentence on a table of which noise hides whether any row is used."""
+        link = self.above(table)
+        key, why = self.root_key, "missing, or there more than once"
+        if link is not None:
+            key, why = link.key, f"in no row of {link.parent!r} that is used"
         return (
-            f"Noise hides whether any row of {self.root!r} is used: there are too few for this "
-            f"epsilon, or keys in {f'{self.root}.{self.root_key}'!r} are missing, or there more "
-            "than once."
+            f"Noise hides whether any row of {table!r} is used: there are too few for this "
+            f"epsilon, or keys in {f'{table}.{key}'!r} are {why}."
         )
 
     @property

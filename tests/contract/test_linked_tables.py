@@ -28,7 +28,7 @@ from sdv_privpgd import (
 )
 from sdv_privpgd.columns.links import tree_of
 from sdv_privpgd.constraints import Inequality
-from sdv_privpgd.fitting.linked import RunningTables
+from sdv_privpgd.fitting.linked import RunningTables, _is_hidden
 from sdv_privpgd.fitting.tables_settings import TablesSettings
 from sdv_privpgd.privacy.ledger_file import read_ledger
 
@@ -535,6 +535,15 @@ def test_a_root_of_one_key_alone_is_told_of_after_a_fit(tables):
     told = {"allow_lost": {"people": ["number of stays", "number of bills"]}}
     said = fit_tables(again, COLUMNS, LINKS, 1.0, 1e-6, method="independent", **told).warnings
     assert said[0].startswith("Noise hides whether any row of 'people' is used: there are too few")
+
+
+@pytest.mark.parametrize(("number", "is_hidden"), [(29, True), (31, False)])
+def test_noise_hides_a_table_of_fewer_rows_than_three_standard_deviations(number, is_hidden):
+    own: Any = SimpleNamespace(fitted=SimpleNamespace(release="asked"))
+    own.answer = lambda _: SimpleNamespace(estimate=number, stddev=10)
+    assert _is_hidden(own) == is_hidden
+    said = tree_of(LINKS).hides("stays")
+    assert said.endswith("or keys in 'stays.person' are in no row of 'people' that is used.")
 
 
 @pytest.mark.parametrize("keys", [[None] * 2_000 + [*range(1_000)], np.arange(3_000) % 2_000])
