@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow as pa
 
 from sdv_privpgd.base.arguments import SourceError
-from sdv_privpgd.columns.dtypes import is_wide, unread
+from sdv_privpgd.columns.dtypes import unread
 
 INDEX = "__index_level_"
 """How pandas names an index without a name in a file."""
@@ -19,8 +19,8 @@ def dtypes_of(schema: pa.Schema) -> dict[str, Any]:
     """The dtypes of pandas' columns, by the schema alone. Public.
 
     Whole numbers of a small type can be missing, unless pandas wrote them, and so can those without
-    a sign, which pandas would not tell from others. Times of the day, and decimals that hold larger
-    whole numbers than are told apart, stay Arrow's, unless pandas wrote them, by the cells.
+    a sign, which pandas would not tell from others. What would be objects to pandas, days, times of
+    the day and decimals, stays Arrow's, unless pandas wrote it, by the cells.
     """
     as_read = schema
     for place, field in enumerate(schema):
@@ -36,9 +36,7 @@ def dtypes_of(schema: pa.Schema) -> dict[str, Any]:
         if schema.names.count(name) > 1:
             continue  # refused, by name
         by_schema = pd.ArrowDtype(field.type)
-        is_wide_one = pa.types.is_decimal(field.type) and is_wide(by_schema)
-        stays = pa.types.is_time(field.type) or is_wide_one
-        if unread(by_schema) or (stays and name not in written):
+        if unread(by_schema) or (_typed(field.type) and name not in written):
             found[name] = by_schema
             continue
         dtype = known[name] if name in known else plain[name]
