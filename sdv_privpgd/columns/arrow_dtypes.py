@@ -93,7 +93,7 @@ _ARROW = MappingProxyType(
         # Spark has one unit of time, so it tells nothing of a column: pandas' own.
         "timestamp": pa.timestamp("ns"),
         "timestamp_ntz": pa.timestamp("ns"),
-        **dict.fromkeys(("decimal", "binary", "char", "varchar", "void", "time"), pa.binary()),
+        **dict.fromkeys(("binary", "char", "varchar", "void", "time"), pa.binary()),
         "array": pa.list_(pa.null()),
         "map": pa.map_(pa.string(), pa.null()),
         "daytimeinterval": pa.duration("us"),
@@ -106,9 +106,15 @@ structs, or of kinds that no type of column reads either."""
 
 def dtypes_of_spark(fields: Sequence[Any]) -> Mapping[str, Any]:
     """The dtypes of columns with the types of Spark's fields."""
-    kinds = (_ARROW.get(each.dataType.typeName(), pa.struct([])) for each in fields)
-    pairs = zip(fields, kinds, strict=True)
-    return dtypes_of(pa.schema([pa.field(each.name, kind, each.nullable) for each, kind in pairs]))
+    kinds = [(each, _of_spark(each.dataType)) for each in fields]
+    return dtypes_of(pa.schema([pa.field(each.name, kind, each.nullable) for each, kind in kinds]))
+
+
+def _of_spark(kind: Any) -> pa.DataType:
+    name = kind.typeName()
+    if name == "decimal":
+        return pa.decimal128(kind.precision, kind.scale)
+    return _ARROW.get(name, pa.struct([]))
 
 
 def zone_of_spark(zone: str) -> str:
