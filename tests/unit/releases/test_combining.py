@@ -189,7 +189,7 @@ def test_dtypes_have_no_say_and_the_engine_may_not_ask_for_more():
 def test_rows_come_back_in_the_dtypes_that_all_holders_have(tmp_path):
     days = pd.Series(pd.to_datetime(["2020-03-05"] * 900)).dt.tz_localize("Asia/Tokyo")
     own = {"age": Numerical(Decimal("0"), Decimal("99"), decimal_places=0)}
-    columns = {**COLUMNS, **own, "day": Datetime("2020-03-01", "2020-03-09")}
+    columns = {**COLUMNS, **own, "day": Datetime(date(2020, 3, 1), date(2020, 3, 9))}
     typed = table().astype({"ward": "string"}).assign(day=days)
     other = typed.assign(day=days.dt.tz_localize(None))
     one = measure(typed, columns, 20.0, holder="a").save(tmp_path / "one.zip")
