@@ -111,14 +111,12 @@ class Link:
         return None if self.order is None else since(self.order)
 
     def on_numbers(self, numbers: np.ndarray) -> list[str]:
-        """Sentences if it leads nowhere, and if many parents have all children that are used.
+        """A sentence if many parents have all children that are used.
 
         ``numbers`` are how many children the parents of a model have.
         """
         most = self.max_children
         full, fewer = (float((numbers == most - less).mean()) for less in (0, 1))
-        if (numbers > 0).mean() < 0.01:
-            return [self.leads_nowhere]
         if most == 1 or full < max(fewer, 0.05):
             return []
         return [

@@ -618,13 +618,13 @@ def test_it_is_told_after_a_fit_that_few_rows_of_the_root_are_left_out(tables):
 @pytest.mark.parametrize(
     ("numbers", "said"),
     [
-        ([0] * 200 + [3], "Next to no row of 'stays' leads to a row of 'people'"),
+        ([0] * 200 + [3], None),
         ([0, 1, 2, 3, 3], "About 40% of the rows of 'people' have 3 rows of 'stays', as many as"),
         ([0, 1, 2, 2, 3], None),
         ([1, 2] * 99 + [3], None),
     ],
 )
-def test_it_is_said_where_next_to_no_row_leads_anywhere_or_too_few_rows_are_used(numbers, said):
+def test_it_is_said_where_too_few_rows_are_used(numbers, said):
     link = Link("people", "stays", "person", 3, "id")
     found = link.on_numbers(np.array(numbers))
     assert [said in each for each in found] == [True] * (said is not None)
