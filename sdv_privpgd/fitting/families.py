@@ -219,8 +219,8 @@ class FittedTables(SavedModel):
             where: What rows must meet, as ``FittedTable.answer`` takes it.
             among: The rows that a share is among.
             holding: By table below it, what a row of the root must hold a row with:
-                ``holding={"persons": {"age": Between(0, 17)}}``, of a count or a share. Intervals
-                hold in any case; if at most two rows lead to one, tables tell the number.
+                ``holding={"persons": {"age": Between(0, 17)}}``, or ``{}`` for any, of a count or a
+                share. Intervals hold in any case; of at most two rows tables tell the number.
             others: Other arguments of ``FittedTable.answer``.
 
         Raises:
