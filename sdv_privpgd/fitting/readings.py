@@ -112,6 +112,7 @@ def of_holders(
     columns, conditions = root.schema.named, (where, among)
     words = [[part.words for part in parts_of(columns, each).values()] for each in conditions]
     own = _Rows.of(tables, name)
+    wishes = wishes or {own.size: Between(1, tree.most_of(name))}
     meets, base = (
         {tree.handed(name, each): wish for each, wish in (own or {}).items()} for own in conditions
     )

@@ -178,6 +178,8 @@ def test_no_more_families_hold_a_row_than_there_are_and_their_number_says_who_ho
         low, high = answer.interval("table", 1 - 1e-6)
         assert low <= held <= high <= number.high
         assert (answer.basis == "tables") >= (not wishes)
+    low, high = model.answer("share", holding={"pills": {}}).interval("table", 1 - 1e-6)
+    assert low <= held / NUMBER <= high  # everybody has some
 
 
 def test_an_estimate_lies_in_its_interval_where_noise_turns_what_bounds_it():
