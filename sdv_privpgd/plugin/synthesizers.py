@@ -172,10 +172,11 @@ class PrivateSynthesizer(SampledRows, Concluding):
         """How far the particles were from the noisy tables after some epochs. Public.
 
         ``Loss`` is the mean over the tables of the squared sliced W2 distance, along directions
-        that are the same for all epochs. After the engine "generator" there is none.
+        that are the same for all epochs. Other methods and engines have no epochs of these: the
+        frame is empty where their models are rows.
 
         Raises:
-            ValueError: For a model of another engine, which has no particles.
+            ValueError: For a model that is no rows, such as a graphical one.
         """
         self._require_fitted()
         if self._release is None:  # no column is modelled

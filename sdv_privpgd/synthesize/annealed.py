@@ -442,7 +442,7 @@ class AnnealedProjection(MixtureEngine):
         model = rows.mixture()
         if wanted:
             loss = HalfSpaceLoss(domain, ranks, wanted, total, device)
-            begun = 0 if start is None else self.slopes // 2
+            begun = 0 if start is None else self.slopes // 3
             model = self._annealed(rows, loss, shares, begun)
         shares.reach(1.0)
         return model
