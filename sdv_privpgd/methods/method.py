@@ -335,9 +335,25 @@ class EngineMethod(Method):
         tables = [each.query for each in measurements if isinstance(each.query, MarginalQuery)]
         own = [each.clique for each in tables if each not in asked]
         quick = max(getattr(self, "max_megabytes", 8.0), self.megabytes(domain, own))
-        held = held_together(self.made, domain, [*own, *(each.clique for each in asked)], quick)
+        held = self.held_together(domain, [*own, *(each.clique for each in asked)], quick)
         left_out = {each for each in asked if each.clique not in held}
         return [each for each in measurements if each.query not in left_out]
+
+    def held_together(
+        self, domain: Domain, cliques: Sequence[Clique], megabytes: float = math.inf
+    ) -> list[Clique]:
+        """Returns the cliques without those that the engine cannot model beside those before.
+
+        Where it matters how they overlap, no model takes more than so many megabytes.
+        """
+        most = min(getattr(self.made, "largest_megabytes", math.inf), megabytes)
+        if not hasattr(self.made, "largest_megabytes") or self.megabytes(domain, cliques) <= most:
+            return list(cliques)
+        found: list[Clique] = []
+        for clique in cliques:
+            if self.megabytes(domain, [*found, clique]) <= most:
+                found.append(clique)
+        return found
 
     def require(self, domain: Domain) -> None:
         """Raises ``MatchError`` where the engine cannot make a model of what will be asked.
@@ -417,23 +433,6 @@ class EngineMethod(Method):
 
     def prepare(self, progress: Progress = silent) -> None:
         self.made.prepare(progress)
-
-
-def held_together(
-    engine: Engine, domain: Domain, cliques: Sequence[Clique], megabytes: float = math.inf
-) -> list[Clique]:
-    """The cliques, in order, without those that the engine could not model beside those before.
-
-    Where it matters how they overlap, no model takes more than so many megabytes.
-    """
-    most = getattr(engine, "largest_megabytes", None)
-    if most is None or engine.megabytes(domain, cliques) <= min(most, megabytes):
-        return list(cliques)
-    found: list[Clique] = []
-    for clique in cliques:
-        if engine.megabytes(domain, [*found, clique]) <= min(most, megabytes):
-            found.append(clique)
-    return found
 
 
 def engine_of(engine: Any, *, seed: int = 0) -> Engine:

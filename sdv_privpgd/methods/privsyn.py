@@ -12,13 +12,7 @@ from sdv_privpgd.base.domain import Clique, Domain, in_words
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.methods.adaptive import expected_noise
 from sdv_privpgd.methods.fixed import Independent
-from sdv_privpgd.methods.method import (
-    EngineMethod,
-    Importance,
-    clique_weights,
-    held_together,
-    measure_tables,
-)
+from sdv_privpgd.methods.method import EngineMethod, Importance, clique_weights, measure_tables
 from sdv_privpgd.methods.privmrf import dependences, measure_dependences
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.queries import Measurement
@@ -88,7 +82,7 @@ class PrivSyn(EngineMethod):
             domain,
             expected_noise(curator.ledger, domain, (), left),
         )
-        pairs = held_together(self.made, domain, pairs)
+        pairs = self.held_together(domain, pairs)
         share = for_one_way * budget if pairs else None
         alone = domain.cliques(1)
         measured += measure_tables(curator, alone, "all 1-way marginals", share, progress)

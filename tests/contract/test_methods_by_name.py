@@ -16,7 +16,9 @@ from sdv_privpgd import (
     AIMSynthesizer,
     Boolean,
     Categorical,
+    MatchError,
     MSTSynthesizer,
+    Numerical,
     PrivPGDSynthesizer,
     fit_table,
     methods,
@@ -99,6 +101,13 @@ def test_questions_are_answered_where_no_model_could_hold_their_tables(method):
     )
     assert all(fitted.answer("table", of=each.of).basis == TABLES for each in questions)
     assert len(fitted.sample(7)) == 7
+
+
+def test_rap_plus_plus_refuses_a_number_as_its_label_before_it_spends():
+    columns = {"age": Numerical(0, 99, decimal_places=0), "b": Categorical(["x", "y"])}
+    table = TABLE.assign(age=range(200))
+    with pytest.raises(MatchError, match="'age' has too many of them"):
+        fit_table(table, columns, 1.0, method="rap++", target="age")
 
 
 def test_an_engine_from_elsewhere_is_taken(capsys):
