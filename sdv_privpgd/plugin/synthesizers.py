@@ -95,10 +95,8 @@ class PrivateSynthesizer(SampledRows, Concluding):
             real_data: The real table, as ``fit`` takes it.
             label: A column that models learn to predict, from synthetic and from real rows. The
                 ``target`` is taken if there is one and no other is named.
-            held_out: Real rows that were not fitted, as ``fit`` takes them, to judge what models
-                have learned. Without them a random fifth of the real table is set aside; the fit
-                has seen it.
-            path: Where to write the page as well. Nothing is written without one.
+            held_out: Real rows that were not fitted, as ``evaluate`` takes them.
+            path: Where to write the page as well.
         """
         self._require_fitted()
         modelled = [column.name for column in self._schema().columns]
