@@ -3,7 +3,7 @@
 import json
 import re
 from argparse import Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -217,11 +217,11 @@ def _conditions(
     arguments: Namespace, model: FittedTable, dialect: Mapping[str, Any]
 ) -> dict[str, Any]:
     """What all rows are to have. Numbers are written as in the model's table, or as is said."""
-    asked: Sequence[tuple[str, str]] = arguments.condition
     of_text = told(arguments, dialect, Kind(form="text"))
     signs = texts.Signs(of_text.get("decimal", "."), of_text.get("thousands"))
     own = model.fitted.description
     facts = {name: {**known, **own.in_words.get(name, {})} for name, known in own.words.items()}
+    asked = [_named(pair, facts) for pair in arguments.condition]
     if unknown := [name for name, _ in asked if name not in facts]:
         raise CommandError(
             f"--condition names {unknown!r}; the columns of the model are {list(facts)!r}."
@@ -229,6 +229,14 @@ def _conditions(
     if len({name for name, _ in asked}) < len(asked):
         raise CommandError("--condition names a column twice: a range is written as LOW..HIGH.")
     return {name: wanted("--condition", name, text, facts[name], signs) for name, text in asked}
+
+
+def _named(pair: tuple[str, str], names: Collection[str]) -> tuple[str, str]:
+    """A column and its value, where the column's name may have = in it."""
+    said = "=".join(pair)
+    places = [place for place, sign in enumerate(said) if sign == "="]
+    ends = ((said[:place], said[place + 1 :]) for place in reversed(places))
+    return next((each for each in ends if each[0] in names), pair)
 
 
 # What is published with rows

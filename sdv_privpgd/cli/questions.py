@@ -212,7 +212,7 @@ def left_out(arguments: Namespace, names: Sequence[str]) -> list[str]:
         raise CommandError(f"--columns and --drop both name {twice!r}.")
     found = [name for name in names if name in dropped or (kept and name not in kept)]
     if len(found) == len(names):
-        raise CommandError("--drop leaves no column.")
+        raise CommandError(f"{'--drop leaves' if dropped else 'The table has'} no column.")
     return found
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow as pa
 
 from sdv_privpgd.base.arguments import SourceError
-from sdv_privpgd.columns.dtypes import is_wide, unread
+from sdv_privpgd.columns.dtypes import unread
 
 INDEX = "__index_level_"
 """How pandas names an index without a name in a file."""
@@ -19,8 +19,8 @@ def dtypes_of(schema: pa.Schema) -> dict[str, Any]:
     """The dtypes of pandas' columns, by the schema alone. Public.
 
     Whole numbers of a small type can be missing, unless pandas wrote them, and so can those without
-    a sign, which pandas would not tell from others. Times of the day, and decimals that hold larger
-    whole numbers than are told apart, stay Arrow's, unless pandas wrote them, by the cells.
+    a sign, which pandas would not tell from others. What would be objects to pandas, days, times of
+    the day and decimals, stays Arrow's, unless pandas wrote it, by the cells.
     """
     as_read = schema
     for place, field in enumerate(schema):
@@ -36,9 +36,7 @@ def dtypes_of(schema: pa.Schema) -> dict[str, Any]:
         if schema.names.count(name) > 1:
             continue  # refused, by name
         by_schema = pd.ArrowDtype(field.type)
-        is_wide_one = pa.types.is_decimal(field.type) and is_wide(by_schema)
-        stays = pa.types.is_time(field.type) or is_wide_one
-        if unread(by_schema) or (stays and name not in written):
+        if unread(by_schema) or (_typed(field.type) and name not in written):
             found[name] = by_schema
             continue
         dtype = known[name] if name in known else plain[name]
@@ -95,7 +93,7 @@ _ARROW = MappingProxyType(
         # Spark has one unit of time, so it tells nothing of a column: pandas' own.
         "timestamp": pa.timestamp("ns"),
         "timestamp_ntz": pa.timestamp("ns"),
-        **dict.fromkeys(("decimal", "binary", "char", "varchar", "void", "time"), pa.binary()),
+        **dict.fromkeys(("binary", "char", "varchar", "void", "time"), pa.binary()),
         "array": pa.list_(pa.null()),
         "map": pa.map_(pa.string(), pa.null()),
         "daytimeinterval": pa.duration("us"),
@@ -108,9 +106,15 @@ structs, or of kinds that no type of column reads either."""
 
 def dtypes_of_spark(fields: Sequence[Any]) -> Mapping[str, Any]:
     """The dtypes of columns with the types of Spark's fields."""
-    kinds = (_ARROW.get(each.dataType.typeName(), pa.struct([])) for each in fields)
-    pairs = zip(fields, kinds, strict=True)
-    return dtypes_of(pa.schema([pa.field(each.name, kind, each.nullable) for each, kind in pairs]))
+    kinds = [(each, _of_spark(each.dataType)) for each in fields]
+    return dtypes_of(pa.schema([pa.field(each.name, kind, each.nullable) for each, kind in kinds]))
+
+
+def _of_spark(kind: Any) -> pa.DataType:
+    name = kind.typeName()
+    if name == "decimal":
+        return pa.decimal128(kind.precision, kind.scale)
+    return _ARROW.get(name, pa.struct([]))
 
 
 def zone_of_spark(zone: str) -> str:

@@ -28,6 +28,9 @@ CLOCKS = "%H:%M:%S", "%H:%M"
 _EPOCH, _IN_2000 = datetime(1970, 1, 1), date(2000, 1, 1)
 _FAR = [np.datetime64(day, "us") for day in ("0001-01-01", "9999-12-31")]
 
+_CUT = "\ue000"
+"""Behind microseconds of which three digits are cut off."""
+
 _DAY = "[0-9]{4}-(0[1-9]|1[0-2])-[0-9]{2}|[0-9]{4}(0[1-9]|1[0-2])[0-9]{2}"
 _TIME = "([01][0-9]|2[0-3])(:?[0-5][0-9](:?[0-5][0-9]([.,][0-9]+)?)?)?"
 _ZONE = " ?(?P<zone>Z|[+-][0-9]{2}(:?[0-9]{2})?)"
@@ -73,16 +76,21 @@ def write_dates(
     """The dates at ticks, counted in units from 1970: strings in the format, or timestamps.
 
     With ``far`` those of ``BEYOND`` are what they stand for, and timestamps are in microseconds.
+    In strings milliseconds have three digits.
     """
     if datetime_format is None:
         return _timestamps(ticks, unit, utc, far)
     # strftime is slow, so it is called once for each distinct date.
     distinct, positions = np.unique(ticks, return_inverse=True)
+    if unit == "ms":
+        datetime_format = datetime_format.replace("%f", "%f" + _CUT)
     index = _timestamps(distinct, unit, utc, far)
     texts = index.strftime(datetime_format).to_numpy(dtype=object)
     if far:  # of the first year it leaves out the zeros
         early = index.values < np.datetime64("1000")
         texts[early] = index.strftime(datetime_format.replace("%Y", "0001"))[early]
+    if unit == "ms":
+        texts = np.array([text.replace("000" + _CUT, "") for text in texts], dtype=object)
     return texts[positions]
 
 

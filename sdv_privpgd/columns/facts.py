@@ -177,7 +177,7 @@ class DateFacts(_RangedFacts):
             return []
         unit = "ns" if written is None and self.lacks_domain else self.unit
         are_days = written is None or has_days(written)
-        units, first = COARSE[0 if are_days else 3 : -1], np.datetime64(low, "ns")
+        units, first = COARSE[0 if are_days else 3 :], np.datetime64(low, "ns")
         finer = UNITS[UNITS.index(unit) + 1 :]
         return [each for each in units if each in finer and first == first.astype(f"M8[{each}]")]
 

@@ -21,7 +21,7 @@ from sdv_privpgd.base.arguments import check_flag, check_integer, shown
 from sdv_privpgd.columns.column import EXACT_IN_FLOAT, Column
 from sdv_privpgd.columns.cutting import EXACT_DIGITS, can_write, column_of, tick_of
 from sdv_privpgd.columns.date_formats import span_of_format
-from sdv_privpgd.columns.dates import BEYOND, CLOCKS, LATEST, instants, write_dates
+from sdv_privpgd.columns.dates import BEYOND, CLOCKS, LATEST, instants, to_ticks, write_dates
 from sdv_privpgd.columns.facts import (
     CategoryFacts,
     ColumnFacts,
@@ -34,7 +34,7 @@ from sdv_privpgd.columns.facts import (
 from sdv_privpgd.columns.number_formats import NumberFormat
 from sdv_privpgd.columns.recoding import code_of
 from sdv_privpgd.columns.scalars import LARGEST_WHOLE, Number, category, plain, quiet
-from sdv_privpgd.columns.units import UNITS, digits_of, unit_of_format, years_of
+from sdv_privpgd.columns.units import UNITS, digits_of, has_zone, unit_of_format, years_of
 from sdv_privpgd.columns.vocabulary import blank, modelled, needed, problems
 
 Read = TypeVar("Read")
@@ -191,7 +191,7 @@ class _Words:
             of_times=clock is not None or None,
             of_numbers=_are_numbers([self.words.get(key) for key in _RANGE], written) or None,
             num_bins=self.read("num_bins", check_integer),
-            whole=self.read("whole", _unit),
+            whole=self.read("whole", _unit) or _whole_of(written, low, high, self.words),
         )
         self.found(self._check_order, facts)
         facts = self._with_cells(facts, partial(_moments, written))
@@ -320,6 +320,15 @@ def _format(what: str, value: Any) -> str:
             f"{what} must be a string of directives like '%Y-%m-%d', got {shown(value)}."
         )
     return value
+
+
+def _whole_of(written: str | None, low: int | None, high: int | None, words: Mapping) -> str | None:
+    """Milliseconds if both ends are written in them, though the format could write finer ones."""
+    if written is None or low is None or high is None or "%f" not in written:
+        return None
+    ends = to_ticks(np.array([low, high]), "ms")
+    texts = write_dates(ends, "ms", written, has_zone(written))
+    return "ms" if [*texts] == [words[key] for key in _RANGE] else None
 
 
 def _moments(datetime_format: str | None, what: str, dates: Sequence) -> list[int]:

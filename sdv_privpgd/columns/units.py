@@ -7,6 +7,7 @@ import numpy as np
 
 _WRITTEN = {
     "us": "f",
+    "ms": "",
     "s": "STXcs",
     "m": "M",
     "h": "HI",
@@ -19,10 +20,10 @@ _WRITTEN = {
 UNITS = ("ns", *_WRITTEN)
 """All units of time that columns have, the finest first."""
 
-COARSE = ("Y", "M", "D", "h", "m", "s")
+COARSE = ("Y", "M", "D", "h", "m", "s", "ms", "us")
 """Units of which all dates of a column may be found to be whole, the coarsest first."""
 
-IN_A_SECOND = {"us": 10**6, "ns": 10**9}
+IN_A_SECOND = {"ms": 10**3, "us": 10**6, "ns": 10**9}
 """Ticks of a second, of units that are finer."""
 
 _DIGITS = {"Y": 4, "G": 4, "j": 3, "f": 6, "u": 1, "w": 1, **dict.fromkeys("ymdHIMSUWV", 2)}
@@ -74,13 +75,13 @@ def zone_of(dtype: Any) -> Any:
 
 
 def unit_of_bounds(low: int, high: int) -> str:
-    """Days or seconds if both bounds are whole ones, else nanoseconds.
+    """Days, seconds or parts of them if both bounds are whole ones, else nanoseconds.
 
     It is microseconds for a range of more nanoseconds than int64 can count. The bounds are in
     nanoseconds since 1970.
     """
     moments = np.array([low, high]).astype("datetime64[ns]")
-    for unit in ("D", "s"):
+    for unit in ("D", "s", "ms", "us"):
         if np.array_equal(moments, moments.astype(f"datetime64[{unit}]")):
             return unit
     return "ns" if high - low < np.iinfo(np.int64).max else "us"

@@ -430,7 +430,7 @@ def _rough_dates(
     whole = [each for each in known.coarser if UNITS.index(each) <= UNITS.index(unit)]
     known = replace(known, whole=whole[0] if whole and precision is not None else None)
     if ends is None:
-        return _in_minutes(known) if known.of_times and known.whole else known
+        return _in_minutes(known) if known.of_times and known.whole in ("h", "m") else known
     low, high = int(ends[0]), int(ends[1]) - DAY
     written = known.datetime_format
     if written is not None:

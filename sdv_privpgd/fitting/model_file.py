@@ -144,10 +144,23 @@ def write_model(path: Path, whole: Any) -> None:
 def on_unkept(asked: Any) -> list[str]:
     """A sentence on what is asked of a fit, if no file of its model can hold that."""
     try:
-        _ = _Writer().node(asked, type(asked).__name__)
+        _ = node_of(asked)
     except NotKeptError as error:
         return [f"The model cannot be saved: {str(error).replace(' Nothing was written.', '')}"]
     return []
+
+
+def node_of(own: Any) -> Any:
+    """The node of an object without arrays, such as a dtype, for other files of JSON.
+
+    Raises ``NotKeptError`` as ``write_model``.
+    """
+    return _Writer().node(own, type(own).__name__)
+
+
+def of_node(node: Any) -> Any:
+    """The object that ``node_of`` has written."""
+    return _Reader(None).value(node)
 
 
 def read_model(path: Path, kind: str) -> Any:

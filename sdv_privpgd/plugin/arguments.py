@@ -56,6 +56,8 @@ def public_facts(
         )
     facts = deepcopy(metadata.to_dict())
     for name, table in facts.get("tables", {}).items():
+        if not table.get("columns"):
+            raise SynthesizerInputError(f"The metadata names no column of the table {name!r}.")
         for column in table["columns"].values():
             for key in () if keep_ranges else RANGE_KEYS:
                 column.pop(key, None)

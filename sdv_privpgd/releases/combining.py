@@ -22,6 +22,7 @@ from datetime import date
 from importlib.metadata import version
 from pathlib import Path
 from textwrap import fill
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -161,11 +162,13 @@ def modelled(
     progress: Progress = silent,
     *,
     said: Sequence[Measurement] | None = None,
+    dtypes: Mapping[str, Any] = MappingProxyType({}),
 ) -> tuple[Fitted, Engine]:
     """A model of noisy answers on columns that are all declared, and the engine that made it.
 
     ``said`` are the same answers with the noise that intervals are made of, if it is another, as
-    that of published tables. Of others rows end where they are ``seen`` to.
+    that of published tables. Of others rows end where they are ``seen`` to. Values are written in
+    ``dtypes``.
     """
     seed, progress = check_integer("seed", seed, least=0), heard(progress)
     own, schema = engine_of(engine, seed=seed), description.attributes
@@ -190,6 +193,7 @@ def modelled(
         model=made.model,
         held=surely_held(made.domain, kept),
     )
+    schema = schema.typed(dtypes)
     maker = maker_of(description, schema, release.held, kept)
     fitted = Fitted(
         description=description, schema=schema, release=release, sampler=maker(made.model, seed)
@@ -487,8 +491,19 @@ def combine(
     first = measured[0]
     found = pooled(first.domain, [each.answers for each in measured])
     holders = tuple(Holder.of(each) for each in measured)
+    shared = {
+        name: dtype
+        for name, dtype in first.dtypes.items()
+        if all(each.dtypes.get(name) == dtype for each in measured)
+    }
     fitted, own = modelled(
-        first.description, _worst(holders), found.measurements, engine, seed, progress
+        first.description,
+        _worst(holders),
+        found.measurements,
+        engine,
+        seed,
+        progress,
+        dtypes=shared,
     )
     return CombinedTable(
         fitted=fitted,

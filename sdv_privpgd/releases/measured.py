@@ -6,6 +6,8 @@ The file is a zip archive of JSON and of arrays of whole numbers. ``release.json
 - ``holder``, ``date``, ``program`` and ``strategy``, as text, and ``num_bins``;
 - ``columns``: what is declared of each column, in order, in SDV's words with its ``sdtype``. The
   codes of the tables follow from it: the cells of a column in order, and missing last;
+- ``dtypes``: those of the table that no cell chose, by column, as files of models have them. Rows
+  come back in those that all holders have;
 - ``order``, if a person's rows are in one: ``column``, ``max_rows``, ``sequence_index``,
   ``previous`` and ``context_columns``, as ``People`` takes them. The columns it adds come last;
 - ``ledger``: every charge, as ``PrivacyLedger.to_json`` writes it;
@@ -31,7 +33,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -55,6 +57,7 @@ from sdv_privpgd.estimate.noisy_tables import (
     margin_estimates,
 )
 from sdv_privpgd.fitting.description import Description
+from sdv_privpgd.fitting.model_file import node_of, of_node
 from sdv_privpgd.fitting.options import require_sdtypes
 from sdv_privpgd.fitting.settings import People
 from sdv_privpgd.methods.pipeline import Answers
@@ -112,6 +115,7 @@ class Measured(FieldsAlone):
         date: When it was measured.
         program: What measured it.
         visits: The order of a person's rows, if each was told of the one before.
+        dtypes: Those of the table that no cell chose. They have no say in what is counted.
 
     >>> import pandas as pd
     >>> from sdv_privpgd import Boolean, measure
@@ -130,6 +134,7 @@ class Measured(FieldsAlone):
     date: str
     program: str
     visits: Visits | None = None
+    dtypes: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
     def description(self) -> Description:
@@ -192,6 +197,7 @@ class Measured(FieldsAlone):
         """
         facts = {name: getattr(self, name) for name in ("holder", "num_bins", "date", "program")}
         facts |= {"columns": dict(self.columns), "strategy": self.strategy}
+        facts["dtypes"] = {name: node_of(dtype) for name, dtype in self.dtypes.items()}
         if self.visits is not None:
             facts["order"] = order_facts(self.visits)
         return write_release(Path(path), facts, self.ledger, self.answers)
@@ -379,7 +385,8 @@ def _read(members: Members) -> dict[str, Any]:
     _require_paid(ledger, answers)
     require_agreement(domain, answers)
     facts = {name: whole[name] for name in (*texts, "columns", "num_bins")}
-    return {**facts, "visits": visits, "ledger": ledger, "answers": answers}
+    dtypes = {name: of_node(node) for name, node in whole.get("dtypes", {}).items()}
+    return {**facts, "visits": visits, "dtypes": dtypes, "ledger": ledger, "answers": answers}
 
 
 def _answer(members: Members, facts: Mapping[str, Any], domain: Domain, units: int) -> Measurement:

@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
+from decimal import Decimal
 from fractions import Fraction
 from functools import partial
 from importlib.metadata import version
@@ -18,9 +19,11 @@ from sdv_privpgd.base.progress import Progress, heard, silent
 from sdv_privpgd.columns.bins import Categories
 from sdv_privpgd.columns.cutting import USUAL_BINS, tick_of
 from sdv_privpgd.columns.dates import to_ticks
+from sdv_privpgd.columns.dtypes import inner_of
 from sdv_privpgd.columns.facts import DateFacts, NumberFacts
 from sdv_privpgd.columns.parsing import read_facts
 from sdv_privpgd.columns.schema import PublicDomainError, Schema
+from sdv_privpgd.columns.units import zone_of
 from sdv_privpgd.columns.vocabulary import words_of
 from sdv_privpgd.discovery.density import Density
 from sdv_privpgd.estimate.consistency import Possible
@@ -30,6 +33,7 @@ from sdv_privpgd.fitting.door import on_labels
 from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.fitted import RunningFit
 from sdv_privpgd.fitting.mismatch import CAN_GO_ON, DomainMismatchError
+from sdv_privpgd.fitting.model_file import on_unkept
 from sdv_privpgd.fitting.options import asked, opened
 from sdv_privpgd.fitting.resume import Unfinished, gone, note_on
 from sdv_privpgd.fitting.settings import People, Settings, with_bins
@@ -175,6 +179,13 @@ class Measuring:
         return RunningFit(fit=self.fit, private=self.private).told_before
 
     @property
+    def dtypes(self) -> Mapping[str, Any]:
+        """The dtypes that rows come back in, those that a file can hold. Public."""
+        own = self.fit.description
+        kept = {**own.dtypes, **own.dtypes_kept(self.private.dtypes)}
+        return {name: dtype for name, dtype in kept.items() if not on_unkept(dtype)}
+
+    @property
     def ledger(self) -> PrivacyLedger:
         """What was spent so far. Public."""
         return self.fit.books.ledger
@@ -213,6 +224,7 @@ class Measuring:
             date=date.today().isoformat(),
             program=f"sdv-privpgd {version('sdv-privpgd')}",
             visits=self.fit.description.visits,
+            dtypes=self.dtypes,
         )
 
 
@@ -242,7 +254,10 @@ def prepared(
     plan, description, words = questions(columns, epsilon, delta, method=method, **settings)
     private = opened(table, description, plan.people.limit, plan.objections)
     plan = plan.for_rows(private.known_rows(plan.adjacency))
-    fit = Fit(plan, description.dated(private.dtypes), doubts={})
+    kept = description.dtypes_kept(private.dtypes)
+    zoned = {name: own for name, own in kept.items() if zone_of(inner_of(own)) is not None}
+    description = replace(description.dated(private.dtypes), dtypes={**description.dtypes, **zoned})
+    fit = Fit(plan, description, doubts={})
     return Measuring(holder=holder.strip(), columns=words, fit=fit, private=private)
 
 
@@ -356,7 +371,8 @@ def questions(
         raise PublicDomainError(f"{error} {_WHY}") from None
     # In the words of a file a ``date`` is text, which does not say that it has no time.
     days = {name for name, each in whole.facts.items() if getattr(each, "of_days", None)}
-    description = replace(description, timeless=frozenset(days))
+    decimals = {each.name: Decimal for each in whole.schema.columns if each.dtype is Decimal}
+    description = replace(description, timeless=frozenset(days), dtypes=decimals)
     if not description.modelled:
         raise ValueError("columns names no column: there is nothing to measure.")
     return plan, description, words

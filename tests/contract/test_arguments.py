@@ -98,6 +98,11 @@ def test_a_domain_that_is_none_is_refused_at_once_with_the_remedy(domain, settin
     assert not later.ledger.charges
 
 
+def test_metadata_without_columns_are_refused_by_the_name_of_their_table():
+    with pytest.raises(SynthesizerInputError, match="no column of the table 'table'"):
+        PrivPGDSynthesizer(sdv_tables.metadata_of({}), epsilon=1.0)
+
+
 def test_epsilon_is_needed_and_values_beyond_the_range_cannot_be_asked_for():
     with pytest.raises(TypeError, match="epsilon"):
         PrivPGDSynthesizer(sdv_tables.metadata())

@@ -157,9 +157,11 @@ class TestCells:
         assert str(arrow.dtypes_of(pa.schema({"x": pa.int16()}))["x"]) == "Int16"
         written = pa.Table.from_pandas(pd.DataFrame({"x": np.array([1], np.int16)}))
         assert str(arrow.dtypes_of(written.schema)["x"]) == "int16"
-        times = pa.Table.from_pandas(pd.DataFrame({"x": [datetime.time(9)]})).schema
-        kept = pd.ArrowDtype(pa.time64("us"))
-        assert arrow.dtypes_of(times)["x"] != arrow.dtypes_of(times.remove_metadata())["x"] == kept
+        for cell in (datetime.time(9), datetime.date(2020, 1, 1), Decimal("1.50")):
+            of_pandas = pa.Table.from_pandas(pd.DataFrame({"x": [cell]})).schema  # by its cells
+            kept = arrow.dtypes_of(of_pandas.remove_metadata())["x"]
+            assert kept.type is type(cell)
+            assert arrow.dtypes_of(of_pandas)["x"] != kept
 
     def test_times_decimals_and_days_are_those_of_a_frame(self):
         facts = {

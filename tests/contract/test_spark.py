@@ -20,6 +20,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from made_up import heard
 from processes import python_says
@@ -108,7 +109,9 @@ def test_days_decimals_small_numbers_and_instants_are_read_as_spark_shows_them(s
     frame = pd.DataFrame({"born": days, "price": prices, "floor": np.arange(600) % 50})
     private = spark.createDataFrame(frame, "born date, price decimal(9, 2), floor smallint")
     columns = {"born": Datetime(), "price": Numerical(), "floor": Numerical(0, 49)}
-    frame["floor"] = frame["floor"].astype("Int16")
+    kinds = pa.date32(), pa.decimal128(9, 2)
+    own = dict(zip(("born", "price"), map(pd.ArrowDtype, kinds), strict=True))
+    frame = frame.astype({**own, "floor": "Int16"})
     settings = {"method": "independent+pgm"}
     one, other = (fit_table(each, columns, 20.0, **settings) for each in (private, frame))
     pd.testing.assert_frame_equal(one.sample(50), other.sample(50))

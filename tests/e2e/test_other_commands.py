@@ -16,6 +16,16 @@ def model(kept):
     return kept / "alone.zip"
 
 
+def test_the_name_of_a_column_may_have_an_equals_sign(tmp_path):
+    table = pd.DataFrame({"a": [0, 1] * 100, "a=b": [0, 1] * 100})
+    declared = dict.fromkeys(table, sdv_privpgd.Categorical([0, 1]))
+    fitted = sdv_privpgd.fit_table(table, declared, 5.0, method="independent")
+    model, out = tmp_path / "model.zip", tmp_path / "out.csv"
+    fitted.save(model)
+    assert run("sample", model, "--rows", 9, "--condition", "a=b=1", "--out", out) == 0
+    assert pd.read_csv(out)["a=b"].tolist() == [1] * 9
+
+
 def test_rows_under_conditions(model, tmp_path, capsys):
     def sampled(*conditions):
         options = [part for each in conditions for part in ("--condition", each)]

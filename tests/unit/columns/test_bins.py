@@ -96,10 +96,10 @@ def test_a_format_says_the_resolution(datetime_format, unit):
 
 def test_the_width_of_a_cell_fits_int64():
     """292 years of nanoseconds do, 500 do not."""
-    described = dates("1700-01-01 00:00:00.5", "2200-01-01", num_bins=1)
+    described = dates("1700-01-01 00:00:00.0000005", "2200-01-01", num_bins=1)
     assert described.unit == "us"
     assert described.cells.widths.tolist() == [described.cells.last - described.cells.first + 1]
-    assert dates("1720-01-01 00:00:00.5", "2011-01-01", num_bins=1).unit == "ns"
+    assert dates("1720-01-01 00:00:00.0000005", "2011-01-01", num_bins=1).unit == "ns"
 
 
 @pytest.mark.parametrize(

@@ -124,13 +124,14 @@ def test_never_has_its_own_day_in_a_format_without_a_year():
 
 def test_precisions_are_those_of_cells():
     cells = ["2020-01-01", datetime.date(2020, 2, 1), "2020-01-02", "2020-01-01 10:00", None,
-             "no date", pd.Timestamp("2020-01-01T00:00:00.5"), "9999-12-31"]  # fmt: skip
+             "no date", pd.Timestamp("2020-01-01T00:00:00.5"), "9999-12-31",
+             "2020-01-01 00:00:00.000125", "2020-01-01 00:00:00.000000125"]  # fmt: skip
     found = dates_.precisions(pd.Series(cells, dtype=object))
-    assert found.tolist() == [0, 1, 2, 3, 7, 7, 6, 0]
+    assert found.tolist() == [0, 1, 2, 3, 9, 9, 6, 0, 7, 8]
     times = ["08:31", datetime.time(8, 30, 1), datetime.time(0), "08:30:00.5", "half past", None]
     for clock, second in (("%H:%M:%S", 5), ("%H:%M", 4)):
         found = dates_.precisions(pd.Series(times, dtype=object), clock)
-        assert found.tolist() == [4, second, 0, 4, 7, 7]  # no clock has parts of a second
+        assert found.tolist() == [4, second, 0, 4, 9, 9]  # no clock has parts of a second
     days = pd.Series(np.array(["1066-10-14T12", "2020-01-01T15"], "M8[s]")).dt.tz_localize("UTC")
     assert dates_.precisions(days.dt.tz_convert("Etc/GMT-9")).tolist() == [0, 2]
     moments, _ = dates_.instants(pd.Series(times[2:3], dtype=object), "%H:%M on day %w of week %U")
@@ -212,6 +213,7 @@ def test_a_format_reads_what_is_written_in_it_also_as_numbers():
             "2000-01-01 00:00:00.000025+0000",
             "%Y-%m-%d %H:%M:%S.%f%z",
         ),
+        ("31.01.2000 23:59:59.990 x", "01.02.2000 00:00:00.010 x", "%d.%m.%Y %H:%M:%S.%f x"),
     ],
 )
 def test_dates_are_written_in_their_format_and_resolution(low, high, datetime_format):
@@ -226,6 +228,8 @@ def test_dates_are_written_in_their_format_and_resolution(low, high, datetime_fo
 def test_dates_without_a_format_are_timestamps():
     assert decoded(dates(), 0, 31).dtype == "datetime64[ns]"
     assert decoded(dates(), 0, 32).isna().tolist() == [False, True]
+    for end, unit in (("00.125", "ms"), ("00.000125", "us"), ("00.000000125", "ns")):
+        assert dates("2000-01-01", f"2000-01-02 00:00:{end}").column.unit == unit
     aware = dates("2000-01-01T00:00Z", "2000-01-20T00:00Z")
     assert decoded(aware, 0).tolist() == [pd.Timestamp("2000-01-01", tz="UTC")]
 

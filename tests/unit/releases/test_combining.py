@@ -3,6 +3,7 @@
 import pickle
 from dataclasses import replace
 from datetime import date
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -183,6 +184,22 @@ def test_dtypes_have_no_say_and_the_engine_may_not_ask_for_more():
     plain, typed = table(), table().astype({"ward": "category", "age": "Int16"})
     releases = [measure(plain, COLUMNS, 1.0, holder="a"), measure(typed, COLUMNS, 1.0, holder="b")]
     assert combine(releases, engine="pgm").num_rows == 1800
+
+
+def test_rows_come_back_in_the_dtypes_that_all_holders_have(tmp_path):
+    days = pd.Series(pd.to_datetime(["2020-03-05"] * 900)).dt.tz_localize("Asia/Tokyo")
+    own = {"age": Numerical(Decimal("0"), Decimal("99"), decimal_places=0)}
+    columns = {**COLUMNS, **own, "day": Datetime(date(2020, 3, 1), date(2020, 3, 9))}
+    typed = table().astype({"ward": "string"}).assign(day=days)
+    other = typed.assign(day=days.dt.tz_localize(None))
+    one = measure(typed, columns, 20.0, holder="a").save(tmp_path / "one.zip")
+    alike, unlike = (measure(each, columns, 20.0, holder="b") for each in (typed, other))
+    rows = combine([one, alike], engine="pgm").sample(200)
+    assert [str(rows[name].dtype) for name in ("ward", "day")] == ["string", str(days.dtype)]
+    assert {type(age) for age in rows["age"].dropna()} == {Decimal}
+    assert rows["day"].mode().tolist() == [days[0]]
+    mixed = combine([one, unlike], engine="pgm").sample(200)
+    assert mixed["day"].mode().tolist() == [pd.Timestamp("2020-03-05")]
 
 
 @pytest.mark.parametrize(
