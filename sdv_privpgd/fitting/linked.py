@@ -507,9 +507,11 @@ class RunningTables:
             shares = np.maximum(counts + counts.T if a == b and not in_order else counts, 0)
             found[a, b] = shares / max(float(shares.sum()), 1e-9)
             if a == b and a in again:
-                before = np.trace(expected[clique]) / tables.total
-                more = max((np.trace(found[a, b]) - before) / (1 - before), 0.0)
-                same = more + (1 - more) * again[a]
+                before, now = np.trace(expected[clique]) / tables.total, np.trace(found[a, b])
+                if now < before:
+                    same = again[a] * now / before
+                else:
+                    same = 1 - (1 - again[a]) * (1 - now + 1e-9) / (1 - before + 1e-9)
                 found[(a,)] = np.array([1 - same, same])
         return answers, found
 

@@ -537,6 +537,19 @@ def test_a_root_of_one_key_alone_is_told_of_after_a_fit(tables):
     assert said[0].startswith("Noise hides whether any row of 'people' is used: there are too few")
 
 
+def test_siblings_that_never_have_one_of_many_values_do_not_have_it_as_by_chance():
+    rng, values = np.random.default_rng(0), list("abcdefghi")
+    one, apart = rng.integers(0, 9, 3_000), rng.integers(1, 9, 3_000)
+    both = np.ravel(np.column_stack([one, (one + apart) % 9]))
+    tags = pd.DataFrame({"item": np.repeat(range(3_000), 2), "tag": np.array(values)[both]})
+    told = {"items": {}, "tags": {"tag": Categorical(values)}}
+    items = pd.DataFrame({"item": range(3_000)})
+    link = Link("items", "tags", "item", 2)
+    fitted = fit_tables({"items": items, "tags": tags}, told, link, 20.0, 1e-6)
+    made = fitted.sample()["tags"].groupby("item")["tag"]
+    assert (made.nunique() == 1).mean() < 0.05  # .02 in eight fits; by chance it is .11
+
+
 @pytest.mark.parametrize(("number", "is_hidden"), [(29, True), (31, False)])
 def test_noise_hides_a_table_of_fewer_rows_than_three_standard_deviations(number, is_hidden):
     own: Any = SimpleNamespace(fitted=SimpleNamespace(release="asked"))
