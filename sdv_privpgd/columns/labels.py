@@ -9,6 +9,7 @@ from sdv_privpgd.base.words import dates, grouped, number, short_number
 from sdv_privpgd.columns.bins import Categories, Interval, Ticks
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.dates import write_dates
+from sdv_privpgd.columns.units import DAYS
 
 MISSING = "(missing)"
 
@@ -86,7 +87,7 @@ def _dates(column: Column, unit: str, ticks: np.ndarray) -> list[str]:
 def _short_dates(unit: str, ticks: np.ndarray) -> list[str]:
     """Years, months, days or minutes: no finer than all of them need."""
     moments = ticks.astype(f"datetime64[{unit}]")
-    for coarse in ("Y", "M", "D"):
+    for coarse in DAYS:
         if len(np.unique(moments.astype(f"datetime64[{coarse}]"))) == len(moments):
             return [str(date) for date in moments.astype(f"datetime64[{coarse}]")]
     return [str(date).replace("T", " ") for date in moments.astype("datetime64[m]")]
