@@ -85,12 +85,17 @@ def to_ticks(moments: np.ndarray, unit: str) -> np.ndarray:
 
 
 def write_dates(
-    ticks: np.ndarray, unit: str, datetime_format: str | None, utc: bool, far: bool = False
+    ticks: np.ndarray,
+    unit: str,
+    datetime_format: str | None,
+    utc: bool,
+    far: bool = False,
+    offset: str | None = None,
 ) -> np.ndarray | pd.DatetimeIndex:
     """The dates at ticks, counted in units from 1970: strings in the format, or timestamps.
 
     With ``far`` those of ``BEYOND`` are what they stand for, and timestamps are in microseconds.
-    In strings milliseconds have three digits.
+    In strings milliseconds have three digits, and the ``offset`` from UTC is written as it is.
     """
     if datetime_format is None:
         return _timestamps(ticks, unit, utc, far)
@@ -99,6 +104,9 @@ def write_dates(
     if unit == "ms":
         datetime_format = datetime_format.replace("%f", "%f" + _CUT)
     index = _timestamps(distinct, unit, utc, far)
+    if offset is not None:
+        index = index.tz_convert("UTC" if offset == "Z" else offset)
+        datetime_format = datetime_format.replace("%z", offset)
     texts = index.strftime(datetime_format).to_numpy(dtype=object)
     if far:  # of the first year it leaves out the zeros
         early = index.values < np.datetime64("1000")

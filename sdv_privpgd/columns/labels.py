@@ -81,7 +81,8 @@ def _dates(column: Column, unit: str, ticks: np.ndarray) -> list[str]:
     if column.datetime_format is None and unit == "D":
         return dates(ticks.astype("datetime64[D]").astype("datetime64[ns]").astype(np.int64))
     is_far = column.datetime_format is not None  # of text the day that stands for never is written
-    return list(map(str, write_dates(ticks, unit, column.datetime_format, column.utc, is_far)))
+    how = column.datetime_format, column.utc, is_far, column.offset
+    return list(map(str, write_dates(ticks, unit, *how)))
 
 
 def _short_dates(unit: str, ticks: np.ndarray) -> list[str]:
