@@ -111,14 +111,12 @@ class Link:
         return None if self.order is None else since(self.order)
 
     def on_numbers(self, numbers: np.ndarray) -> list[str]:
-        """Sentences if it leads nowhere, and if many parents have all children that are used.
+        """A sentence if many parents have all children that are used.
 
         ``numbers`` are how many children the parents of a model have.
         """
         most = self.max_children
         full, fewer = (float((numbers == most - less).mean()) for less in (0, 1))
-        if (numbers > 0).mean() < 0.01:
-            return [self.leads_nowhere]
         if most == 1 or full < max(fewer, 0.05):
             return []
         return [
@@ -198,13 +196,15 @@ class Tree(FieldsAlone):
         """The root's column of keys."""
         return str(self.key_of(self.root))
 
-    @property
-    def keeps_nothing(self) -> str:
-        """A sentence on a root of which next to no row is used."""
+    def hides(self, table: str) -> str:
+        """A sentence on a table of which noise hides whether any row is used."""
+        link = self.above(table)
+        key, why = self.root_key, "missing, or there more than once"
+        if link is not None:
+            key, why = link.key, f"in no row of {link.parent!r} that is used"
         return (
-            f"Noise hides whether any row of {self.root!r} is used: there are too few for this "
-            f"epsilon, or keys in {f'{self.root}.{self.root_key}'!r} are missing, or there more "
-            "than once."
+            f"Noise hides whether any row of {table!r} is used: there are too few for this "
+            f"epsilon, or keys in {f'{table}.{key}'!r} are {why}."
         )
 
     @property

@@ -256,14 +256,16 @@ class RunningTables:
             note_on(error, gone(self.ledger, told.epsilon))
             raise
         found = self._so_far(fitted, pairs)
-        said = list(found.warnings)
+        said, root = list(found.warnings), told.tree.root
         for link in self.leading[::-1]:
             made: Any = fitted[link.parent].fitted.sampler
-            said[:0] = link.on_numbers(made.first(AT_ONCE)[link.number].to_numpy(float))
-        root: Any = fitted[told.tree.root].answer("count")
-        said[:0] = [told.tree.keeps_nothing] if root.estimate < 3 * root.stddev else []
+            on_numbers = link.on_numbers(made.first(AT_ONCE)[link.number].to_numpy(float))
+            hidden = _is_hidden(fitted[link.child])
+            said[:0] = [told.tree.hides(link.child)] if hidden else on_numbers
+        said[:0] = [told.tree.hides(root)] if _is_hidden(fitted[root]) else []
+        count: Any = fitted[root].answer("count")
         sure = SURE + 1  # of several columns
-        said[:0] = self._on_left_out(root.estimate, root.stddev, SOME, sure).values()
+        said[:0] = self._on_left_out(count.estimate, count.stddev, SOME, sure).values()
         return replace(found, warnings=tuple(said))
 
     def _so_far(
@@ -505,9 +507,11 @@ class RunningTables:
             shares = np.maximum(counts + counts.T if a == b and not in_order else counts, 0)
             found[a, b] = shares / max(float(shares.sum()), 1e-9)
             if a == b and a in again:
-                before = np.trace(expected[clique]) / tables.total
-                more = max((np.trace(found[a, b]) - before) / (1 - before), 0.0)
-                same = more + (1 - more) * again[a]
+                before, now = np.trace(expected[clique]) / tables.total, np.trace(found[a, b])
+                if now < before:
+                    same = again[a] * now / before
+                else:
+                    same = 1 - (1 - again[a]) * (1 - now + 1e-9) / (1 - before + 1e-9)
                 found[(a,)] = np.array([1 - same, same])
         return answers, found
 
@@ -524,3 +528,11 @@ class RunningTables:
             spent = books.ledger.charges[before:]
             own = (replace(each, what=f"{table}: {each.what}") for each in spent)
             self.ledger = replace(self.ledger, charges=(*self.ledger.charges, *own))
+
+
+def _is_hidden(fitted: FittedTable) -> bool:
+    """Whether noise hides that any row of a table is used; not of one that was asked nothing."""
+    if fitted.fitted.release is None:
+        return False
+    count: Any = fitted.answer("count")
+    return count.estimate < 3 * count.stddev

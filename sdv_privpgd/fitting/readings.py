@@ -35,6 +35,7 @@ from sdv_privpgd.inference.intervals import (
 )
 from sdv_privpgd.inference.linear import Product
 from sdv_privpgd.inference.questions import Asked, Questions, Sums, asked_of, enclosed, weighed
+from sdv_privpgd.sampling.conditions import Between
 
 if TYPE_CHECKING:
     from sdv_privpgd.fitting.families import FittedTables
@@ -105,6 +106,9 @@ def of_holders(
     ((name, wishes),) = holding.items()
     root, link = _questions(tables, tree.root), tree.above(name)
     assert link is not None
+    if not wishes and link.parent == tree.root:  # the number of its rows says it
+        some = {**(where or {}), link.number: Between(1, link.max_children)}
+        return by_families(tables, tree.root, what, where=some, among=among)
     columns, conditions = root.schema.named, (where, among)
     words = [[part.words for part in parts_of(columns, each).values()] for each in conditions]
     own = _Rows.of(tables, name)
@@ -278,6 +282,8 @@ class _Rows:
         # A family counts as one at most; what bounds it from above counts all its rows.
         squares = found[1] if is_most else value
         if what == "count":
+            if is_most and value > number:  # no more hold one than there are
+                value, variance, squares = number, whole[0, 0], number
             drawn = squares - value**2 / max(number, 1.0)
             return Total(value, variance, np.inf, low=0.0, drawn=drawn)
         noise, drawn = np.diag([variance, whole[0, 0]]), [[squares, value], [value, number]]

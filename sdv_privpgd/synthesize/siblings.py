@@ -119,17 +119,19 @@ def exchanged(
         1.0 / number**2, _OF_PAIRS / max(whole, 1e-9) ** 2, _IN_TIME / number,
         _OF_PAIRS / max(next_ones, 1e-9) ** 2,
     )  # fmt: skip
-    likes = _Likes.of(places, followed or siblings)
     tables, of_each = (lacks.values, lacks.pair_values, lacks.next_values), (*scales[:2], scales[3])
-    left, falls, part = math.inf, True, 0
-    while falls:
-        _exchange(
-            found, order, starts[which], ends[which], own, lacks, likes, scales,
-            -(-number * tries // 2), np.uint64(seed * 2 + 1 + (part << 40)),
-        )  # fmt: skip
-        before, part = left, part + 1
-        left = sum(scale * float(lack @ lack) for scale, lack in zip(of_each, tables, strict=True))
-        falls = left < 0.9 * before
+    left, part = math.inf, 0
+    for kin in (places.kin, places.alike):  # those of others where kin have too few
+        likes, falls = _Likes.of(places, kin, followed or siblings), True
+        while falls:
+            _exchange(
+                found, order, starts[which], ends[which], own, lacks, likes, scales,
+                -(-number * tries // 2), np.uint64(seed * 2 + 1 + (part << 40)),
+            )  # fmt: skip
+            before, part = left, part + 1
+            squares = (scale * float(e @ e) for scale, e in zip(of_each, tables, strict=True))
+            left = sum(squares)
+            falls = left < 0.9 * before
     return found
 
 
@@ -193,13 +195,15 @@ class _Likes(NamedTuple):
 
     part: float  # the part of them that have again what tells it best, more than chance would make
     codes: np.ndarray  # what each child has of that
-    kin: np.ndarray  # the kin of each place; of few children the places of its code
+    kin: np.ndarray  # the kin of each place
     rows: np.ndarray  # the children by kin and code
     first: np.ndarray  # where those of each kin and code begin, of shape (kin, code)
 
     @classmethod
-    def of(cls, places: Places, tables: Mapping[tuple[int, ...], np.ndarray]) -> "_Likes":
-        """Those of next ones, or of any two, whose tables these are."""
+    def of(
+        cls, places: Places, kin: np.ndarray, tables: Mapping[tuple[int, ...], np.ndarray]
+    ) -> "_Likes":
+        """Those of next ones, or of any two, whose tables these are, by a code of each place."""
         number, again = len(places.whose), {}
         for (a, *others), table in tables.items():
             if not others:
@@ -208,15 +212,12 @@ class _Likes(NamedTuple):
             elif a == others[0] and (a,) not in tables:
                 chance = table.sum(axis=0) @ table.sum(axis=1)
                 again[a] = np.trace(table) - chance, places.groups[:, a]
-        for kin in (places.kin, places.alike):
-            many, kin = np.unique(kin, return_inverse=True)
-            codes, size = np.zeros(number, dtype=np.int64), 1
-            for more, own in sorted(again.values(), key=lambda each: -each[0]):
-                width = int(own.max(initial=0)) + 1
-                if more > 0 and size * width * len(many) * _FEW <= number:
-                    codes, size = codes * width + own, size * width
-            if size > 1:
-                break
+        many, kin = np.unique(kin, return_inverse=True)
+        codes, size = np.zeros(number, dtype=np.int64), 1
+        for more, own in sorted(again.values(), key=lambda each: -each[0]):
+            width = int(own.max(initial=0)) + 1
+            if more > 0 and size * width * len(many) * _FEW <= number:
+                codes, size = codes * width + own, size * width
         cells = kin * size + codes
         first = np.searchsorted(np.sort(cells), np.arange(len(many) * size + 1))
         first = np.column_stack([first[:-1].reshape(-1, size), first[size::size]])

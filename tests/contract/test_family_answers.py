@@ -169,6 +169,17 @@ def test_who_holds_such_a_row_is_told_of_two_and_bounded_of_more(fitted):
     pd.testing.assert_frame_equal(model.sample(5)["people"], before)
 
 
+@pytest.mark.long
+def test_no_more_families_hold_a_row_than_there_are_and_their_number_says_who_holds_any(fitted):
+    model, _, joined, _ = fitted
+    held, number = joined["home"].nunique(), model.answer("count").interval("table", 1 - 1e-6)
+    for wishes in ({}, {"age": Between(0, 99)}):
+        answer = model.answer("count", holding={"people": wishes})
+        low, high = answer.interval("table", 1 - 1e-6)
+        assert low <= held <= high <= number.high
+        assert (answer.basis == "tables") >= (not wishes)
+
+
 def test_an_estimate_lies_in_its_interval_where_noise_turns_what_bounds_it():
     for least, most in ((0.05, -0.012), (-0.05, -0.012), (0.02, 0.06), (1.2, 1.1)):
         noise, drawn = np.diag([20.0**2, 1]), np.zeros((2, 2))
