@@ -62,8 +62,7 @@ def audit_fit(
         epsilon: What a fit may spend.
         delta: At this delta.
         runs: How often a few people are attacked in each of two worlds. 10,000 take seconds.
-        path: Where to save the report as well: the page, or the text (``.txt``) or the dictionary
-            (``.json``). Nothing is written without one.
+        path: Where to save the report as well, as ``Report.save`` takes it.
         false_alarms: How likely all statistical checks together are to fail although all is right.
         settings: Other arguments of ``fit_table``, such as ``method``.
 

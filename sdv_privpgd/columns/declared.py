@@ -72,8 +72,8 @@ class Numerical(_Declared):
         decimal_places: The number of decimal places it is written with; 0 for whole numbers, 2 for
             money.
         nullable: Whether values may be missing; by default they may.
-        num_bins: The number of cells it is counted in; 32 unless the fit's ``num_bins`` says
-            otherwise. More cells keep finer differences, but each has fewer rows against the noise.
+        num_bins: The number of cells it is counted in; by default the fit's ``num_bins``, or as
+            many as the noise allows, 4 to 32. More are finer, and hold fewer rows each.
         increment: A whole number that all values are multiples of.
         cut_points: Numbers at which the cells begin, all but the first: where published tables
             are cut, or a codebook is.
@@ -119,8 +119,8 @@ class Datetime(_Declared):
         range_max: The latest one.
         datetime_format: The format they are written in, if they are text.
         nullable: Whether values may be missing; by default they may.
-        num_bins: The number of cells it is counted in; 32 unless the fit's ``num_bins`` says
-            otherwise. More cells keep finer differences, but each has fewer rows against the noise.
+        num_bins: The number of cells it is counted in; by default the fit's ``num_bins``, or as
+            many as the noise allows, 4 to 32. More are finer, and hold fewer rows each.
         cut_points: Dates at which the cells begin, all but the first.
         missing_codes: Values of cells that stand for missing, such as ``["1900-01-01"]``.
 

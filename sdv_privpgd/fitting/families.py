@@ -244,8 +244,7 @@ class FittedTables(SavedModel):
         """What was spent and how well the rows of each table fit, as text, page and numbers.
 
         Args:
-            path: Where to save it as well: the page, or the text (``.txt``) or the numbers
-                (``.json``). Nothing is written without one.
+            path: Where to save it as well, as ``Report.save`` takes it.
         """
         parts = [(each.fitted, each._about) for each in self.tables.values()]  # noqa: SLF001
         tables = {about.table: (own.release, own.schema, about) for own, about in parts}

@@ -73,8 +73,7 @@ class FittedTable(SampledTable):
         """What was spent and how well the rows fit the noisy answers, as text, page and numbers.
 
         Args:
-            path: Where to save it as well: the page, or the text (``.txt``) or the numbers
-                (``.json``). Nothing is written without one.
+            path: Where to save it as well, as ``Report.save`` takes it.
             audience: ``"officer"`` gives one printed page for who decides on the release: whose
                 data are protected and how, what an attacker could gain, what is not covered, what
                 to write in a privacy notice, and what is left for you to answer.

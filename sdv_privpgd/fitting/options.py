@@ -210,7 +210,8 @@ def check_match(settings: Settings, description: Description) -> None:
         if name in known or name in looked_into
     }
     if sizes:
-        settings.method.require(Domain(tuple(sizes), tuple(sizes.values())))
+        method = settings.method.for_table(description.declared_schema.columns, {})
+        method.require(Domain(tuple(sizes), tuple(sizes.values())))
 
 
 def opened(

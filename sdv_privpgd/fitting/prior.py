@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from sdv_privpgd.base.arguments import check_positive
+from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.base.files import kind_of
 from sdv_privpgd.base.words import listed, share
 from sdv_privpgd.columns.facts import CategoryFacts, ColumnFacts, DateFacts, NumberFacts, TruthFacts
@@ -299,8 +300,9 @@ def leaning(
         return description
     if not settings.method.takes_prior:
         raise MatchError(
-            f"prior= needs the engine 'particles', and {type(settings.method).__name__} has "
-            "another one here: choose method='privpgd', or another with '+particles'."
+            "prior= needs the engine 'particles' with its usual targets, and "
+            f"{type(settings.method).__name__} has none here: choose method='privpgd', or another "
+            "one with '+particles'."
         )
     if description.visits is not None:
         raise MatchError("prior= and sequence_index cannot go together: a prior has no persons.")
@@ -367,7 +369,11 @@ def leaning(
     taken = {name: _taken(known[name], each) for name, each in found.items()}
     cut = {n: known[n] for n, each in taken.items() if isinstance(each, NumberFacts | DateFacts)}
     declares = tuple(name for name in found if known[name].lacks_domain)
-    public = replace(public, replaced=cut, declares=declares)
+    codes = Domain(tuple(description.measured), (1,) * len(description.measured))
+    alone = all(len(each) == 1 for each in settings.method.cliques(codes))
+    of_alone = "No two columns are measured together, so rows follow no relation of the prior."
+    notes = (*public.notes, *[of_alone] * alone)
+    public = replace(public, replaced=cut, declares=declares, notes=notes)
     return replace(description, facts={**known, **taken}, public=public)
 
 

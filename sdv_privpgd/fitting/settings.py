@@ -241,9 +241,9 @@ class Settings:
         are_weighed = self.people.weighed or self.people.weights is not None
         if are_weighed and not self.method.weighs_rows:
             raise ValueError(
-                "weighed people and weights do not go with private gradients: a sample has each "
-                "row or has it not, and none of them in part. Leave "
-                f"{'weighed=True' if self.people.weighed else 'weight_column'} out."
+                "weighed people, weights and linked tables do not go with private gradients: a "
+                "sample has each row or has it not, and none of them in part. Choose another "
+                "method, such as method='privpgd'."
             )
         self.method.require_budget(self.ledger(self.own_delta))
 

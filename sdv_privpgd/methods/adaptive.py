@@ -88,17 +88,6 @@ def measured_cliques(measurements: Iterable[Measurement]) -> list[Clique]:
     return [query.clique for query in asked if isinstance(query, MarginalQuery)]
 
 
-def modelled_together(engine: Engine, domain: Domain, cliques: Sequence[Clique]) -> list[Clique]:
-    """The cliques, in order, without those that the engine could not model beside those before."""
-    if engine.refusal(domain, cliques) is None:
-        return list(cliques)
-    found: list[Clique] = []
-    for clique in cliques:
-        if engine.refusal(domain, [*found, clique]) is None:
-            found.append(clique)
-    return found
-
-
 def affordable(
     engine: Engine,
     domain: Domain,
@@ -159,7 +148,7 @@ class _ByRounds(EngineMethod):
         workload = checked_workload(domain, self.workload)
         rounds = min(self.rounds or len(domain), math.ceil(len(workload) / self.marginals))
         measured = count_rows(curator)
-        cliques = measured_cliques(curator.measurements)
+        cliques = measured_cliques(self.modelled(domain, curator.measurements))
         every: list[Clique] = []
         model = None
         for index in progress(range(rounds), "select"):
@@ -341,7 +330,7 @@ class AIM(EngineMethod):
         measured = measure_tables(curator, one_way, "1-way marginals", share, progress)
         if len(weights) == 1:
             return measured
-        cliques = measured_cliques(curator.measurements)
+        cliques = measured_cliques(self.modelled(domain, curator.measurements))
         model = self.fit(domain, curator.measurements)
         # Each round takes at least 1 / rounds of the budget, so the loop always reaches its last
         # round: the 1-way marginals stay candidates, so no choice has one option, which is free.

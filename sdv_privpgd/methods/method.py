@@ -173,7 +173,9 @@ OwnEngine = TypeVar("OwnEngine", bound="EngineMethod")
 
 
 class MatchError(ValueError):
-    """Raised for a method that cannot model what it will ask. Nothing was spent on it.
+    """Raised for a method that cannot model what it will ask.
+
+    Nothing was spent, but on the search for what is not declared, if that is how it was found out.
 
     >>> issubclass(MatchError, ValueError)
     True
@@ -321,7 +323,37 @@ class EngineMethod(Method):
         warm_start: Model | None = None,
         progress: Progress = silent,
     ) -> Model:
-        return self.made.fit(domain, measurements, warm_start=warm_start, progress=progress)
+        told = self.modelled(domain, measurements)
+        return self.made.fit(domain, told, warm_start=warm_start, progress=progress)
+
+    def modelled(self, domain: Domain, measurements: Sequence[Measurement]) -> list[Measurement]:
+        """Returns the answers but for tables of questions that no model could hold beside others.
+
+        The questions are answered by these tables all the same.
+        """
+        asked = [each for each in self.questions if isinstance(each, MarginalQuery)]
+        tables = [each.query for each in measurements if isinstance(each.query, MarginalQuery)]
+        own = [each.clique for each in tables if each not in asked]
+        quick = max(getattr(self, "max_megabytes", 8.0), self.megabytes(domain, own))
+        held = self.held_together(domain, [*own, *(each.clique for each in asked)], quick)
+        left_out = {each for each in asked if each.clique not in held}
+        return [each for each in measurements if each.query not in left_out]
+
+    def held_together(
+        self, domain: Domain, cliques: Sequence[Clique], megabytes: float = math.inf
+    ) -> list[Clique]:
+        """Returns the cliques without those that the engine cannot model beside those before.
+
+        Where it matters how they overlap, no model takes more than so many megabytes.
+        """
+        most = min(getattr(self.made, "largest_megabytes", math.inf), megabytes)
+        if not hasattr(self.made, "largest_megabytes") or self.megabytes(domain, cliques) <= most:
+            return list(cliques)
+        found: list[Clique] = []
+        for clique in cliques:
+            if self.megabytes(domain, [*found, clique]) <= most:
+                found.append(clique)
+        return found
 
     def require(self, domain: Domain) -> None:
         """Raises ``MatchError`` where the engine cannot make a model of what will be asked.

@@ -10,7 +10,7 @@ import numpy as np
 from sdv_privpgd.base.arguments import check_fields, check_integer
 from sdv_privpgd.base.domain import Clique, Domain, in_words
 from sdv_privpgd.base.progress import Progress, silent
-from sdv_privpgd.methods.adaptive import expected_noise, modelled_together
+from sdv_privpgd.methods.adaptive import expected_noise
 from sdv_privpgd.methods.fixed import Independent
 from sdv_privpgd.methods.method import EngineMethod, Importance, clique_weights, measure_tables
 from sdv_privpgd.methods.privmrf import dependences, measure_dependences
@@ -82,7 +82,7 @@ class PrivSyn(EngineMethod):
             domain,
             expected_noise(curator.ledger, domain, (), left),
         )
-        pairs = modelled_together(self, domain, pairs)
+        pairs = self.held_together(domain, pairs)
         share = for_one_way * budget if pairs else None
         alone = domain.cliques(1)
         measured += measure_tables(curator, alone, "all 1-way marginals", share, progress)

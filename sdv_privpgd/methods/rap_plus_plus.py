@@ -13,10 +13,11 @@ from sdv_privpgd.base.arguments import check_fields, check_integer
 from sdv_privpgd.base.domain import Clique, Domain
 from sdv_privpgd.base.half_spaces import Cut, Line
 from sdv_privpgd.base.progress import Progress, silent
+from sdv_privpgd.base.words import listed
 from sdv_privpgd.estimate.consistency import Possible
 from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.methods.adaptive import SELECTING, whole_counts
-from sdv_privpgd.methods.method import EngineMethod, Importance
+from sdv_privpgd.methods.method import EngineMethod, Importance, MatchError
 from sdv_privpgd.methods.pipeline import noise_of
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.queries import (
@@ -294,6 +295,16 @@ class RAPPlusPlus(EngineMethod):
         names = tuple(column.name for column in columns)
         return replace(self.told(possible), lines=tuple(lines), nominal=names)
 
+    def require(self, domain: Domain) -> None:
+        super().require(domain)
+        numbers = [line.name for line in self.lines if line.name in self.importance]
+        if numbers:
+            raise MatchError(
+                "RAPPlusPlus takes rows apart by the values of its targets, and "
+                f"{listed([*map(repr, numbers)])} has too many of them: declare groups of them as "
+                "categories, or choose another method."
+            )
+
     def counted(self, measurements: Sequence[Measurement]) -> str:
         del measurements
         by = " by ".join(["", *self.importance][:2])
@@ -326,7 +337,7 @@ class RAPPlusPlus(EngineMethod):
         rounds = max(min(self.rounds, len(left) // self.queries), 1)
         for index in progress(range(rounds), "select"):
             if index:
-                model = self.fit(domain, curator.measurements, warm_start=model)
+                model = self.fit(domain, curator.measurements)
             remaining = curator.ledger.remaining
             step = remaining / (rounds - index)
             number = min(self.queries, len(left))

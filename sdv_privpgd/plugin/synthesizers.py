@@ -63,15 +63,10 @@ class PrivateSynthesizer(SampledRows, Concluding):
     def report(self, path: str | Path | None = None, *, audience: str = "analyst") -> Report:
         """What was spent, and how well the rows fit the noisy answers. Public.
 
-        It is a text, a page for the browser and a dictionary at once. The page says what was
-        spent, how loud the noise is and how well the synthetic rows fit the noisy answers. It names
-        the categories that the noise hides, holds the noisy tables of columns and pairs to download
-        and ends with a text for a methods section. It is one file and asks for nothing over a
-        network.
+        It is a text, a page for the browser and a dictionary at once, as ``FittedTable.report``.
 
         Args:
-            path: Where to save it as well: the page, or the text (``.txt``) or the dictionary
-                (``.json``). Nothing is written without one.
+            path: Where to save it as well, as ``Report.save`` takes it.
             audience: ``"officer"`` gives one printed page for who decides on the release.
         """
         return self.fitted_table.report(path, audience=audience)
@@ -100,10 +95,8 @@ class PrivateSynthesizer(SampledRows, Concluding):
             real_data: The real table, as ``fit`` takes it.
             label: A column that models learn to predict, from synthetic and from real rows. The
                 ``target`` is taken if there is one and no other is named.
-            held_out: Real rows that were not fitted, as ``fit`` takes them, to judge what models
-                have learned. Without them a random fifth of the real table is set aside; the fit
-                has seen it.
-            path: Where to write the page as well. Nothing is written without one.
+            held_out: Real rows that were not fitted, as ``evaluate`` takes them.
+            path: Where to write the page as well.
         """
         self._require_fitted()
         modelled = [column.name for column in self._schema().columns]
@@ -172,10 +165,11 @@ class PrivateSynthesizer(SampledRows, Concluding):
         """How far the particles were from the noisy tables after some epochs. Public.
 
         ``Loss`` is the mean over the tables of the squared sliced W2 distance, along directions
-        that are the same for all epochs. After the engine "generator" there is none.
+        that are the same for all epochs. Other methods and engines have no epochs of these: the
+        frame is empty where their models are rows.
 
         Raises:
-            ValueError: For a model of another engine, which has no particles.
+            ValueError: For a model that is no rows, such as a graphical one.
         """
         self._require_fitted()
         if self._release is None:  # no column is modelled
@@ -219,11 +213,9 @@ class PrivateSynthesizer(SampledRows, Concluding):
         shared by all threads.
 
         Args:
-            runs: How often a few people are attacked in each of two worlds. 10,000 take seconds.
-            path: Where to save the report as well: the page, or the text (``.txt``) or the
-                dictionary (``.json``). Nothing is written without one.
-            false_alarms: How likely all statistical checks together are to fail although all is
-                right.
+            runs: As ``audit_fit`` takes it, and so are the others.
+            path: Where to save the report as well, as ``Report.save`` takes it.
+            false_alarms: How likely all statistical checks together are to fail by chance.
             seed: Of the made-up rows.
 
         Raises:
@@ -329,9 +321,9 @@ class PrivPGDSynthesizer(PrivateSynthesizer, method="privpgd"):
         adjacency: ``'replace_one'``: one row's values may change, the number of rows is public.
             ``'add_remove'``: the number of rows is private, too, and takes 1 % of the budget.
         people: Whose the rows are: ``People("patient", max_rows=4)`` reads no more than so many
-            rows of a person, and protects all of them; its ids are made anew. By default each
-            person has one row. A ``sequence_key`` and a ``sequence_index`` of the metadata are its
-            ``column`` and its ``sequence_index``. It also names the column of a survey's weights.
+            rows of a person, and protects all of them; its ids are made anew. By default a
+            row is protected, and no person. A ``sequence_key`` and a ``sequence_index`` of the
+            metadata are its ``column`` and ``sequence_index``. It also names a survey's weights.
         public_domain: ``{column: {...}}`` with ``range_min`` and ``range_max`` (numerical,
             datetime) or ``range_values`` (categorical, ordinal), and optionally
             ``range_is_nullable``, ``decimal_places``, ``datetime_format``, ``num_bins``,
@@ -348,27 +340,17 @@ class PrivPGDSynthesizer(PrivateSynthesizer, method="privpgd"):
         discovery_share: Part of the budget, at most, that finds ranges and categories which are
             not declared, privately, and where in a declared range rows lie; each column that is
             looked into has its part. At 0 there is a ``PublicDomainError`` instead, and declared
-            ranges have cells of equal width. Values that few rows have become ``'other'``, or
-            nines (999, 9999, ...) among numbers. It also finds how frequent declared categories are
+            ranges have cells of equal width. Values that few rows have become ``'other'``, or are
+            missing among numbers. It also finds how frequent declared categories are
             where they are more than 256: rare ones share a cell, and are drawn from it as often.
             At 0 neighbors in the declared order share cells evenly. Thresholds cost a thirtieth
             of ``delta`` each, at most three of them. Where nothing is declared, 0.2 gave clearly
             lower errors than 0.05 on five of ten real tables, and equal ones within noise on the
             other five; at epsilon 0.2 a share of 0.3 was lower still on those five. Where all
             ranges are declared, the share made no difference beyond noise.
-        method: What is measured, and what makes rows of the answers: ``'privpgd'`` (all pairs, some
-            of them twice, triples over a few groups of values each, and where the noise is large
-            all columns alone and the quadrants of pairs), ``'independent'`` (each column alone),
-            ``'mst'``, ``'aim'``, ``'mwem'``, ``'privsyn'``, ``'privmrf'``, ``'rap'``, ``'rap++'``,
-            ``'gem'``, ``'private_gsd'``, ``'dp-merf'``, ``'dp-diffusion'`` or ``'dp-ctgan'``; one
-            of them with another engine, such as ``'aim+particles'``; or an object of
-            ``sdv_privpgd.methods`` with settings of its own, such as
-            ``AIM(max_megabytes=20)``, ``PrivPGD(num_bins=20)`` or
-            ``PrivPGD(engine=ParticleGradientDescent(num_particles=5_000))``. ``None`` is the
-            class's own.
-        target: The column that the rows are to predict, or a list of several. It is public. Pairs
-            of columns with it get 6 times the budget of another pair, or as many times as a
-            dictionary says, such as ``{"income": 10}``; others get less.
+        method: What is measured, and what makes rows of the answers, as ``fit_table`` takes it.
+            ``None`` is the class's own.
+        target: The column that the rows are to predict, or several, as ``fit_table`` takes it.
         questions: What the table will be asked, as ``fit_table`` takes them.
         seed: Of what comes after the noisy answers, the sampled rows above all. The noise and
             the private choices come from the operating system and have no seed.
@@ -416,7 +398,8 @@ class AIMSynthesizer(PrivateSynthesizer, method="aim"):
 
     Measures each column, then round by round the table that the graphical model so far gets most
     wrong (McKenna et al. 2022, AIM; all pairs are its workload). The guarantee and the arguments
-    are those of ``PrivPGDSynthesizer``; ``max_megabytes`` is the one that matters most.
+    are those of ``PrivPGDSynthesizer``. What matters most is how large the model may be, as in
+    ``method=AIM(max_megabytes=20)``.
 
     >>> import pandas as pd
     >>> from sdv.metadata import Metadata

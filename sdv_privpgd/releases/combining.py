@@ -97,8 +97,7 @@ class ModelledTables(SampledTable):
         """What the rows were made of, what is promised, and how well they fit the noisy tables.
 
         Args:
-            path: Where to save it as well: the page, or the text (``.txt``) or the numbers
-                (``.json``). Nothing is written without one.
+            path: Where to save it as well, as ``Report.save`` takes it.
         """
         return self._report().saved(path)
 

@@ -156,10 +156,11 @@ def prior_sections(about: About, release: Release | None) -> list[Section]:
     if about.doubted:
         whose.append(f"Rows lie elsewhere in {', '.join(about.doubted)}: as if that was lacking.")
     if not facts.get("is_used"):
-        said = (
-            "They say what the columns' values are. Their relations were left out: by the noisy "
-            "answers, rows lie elsewhere in most columns."
-        )
+        asked = [each.query for each in release.measurements] if release else []
+        why = "no two columns were measured together"
+        if any(len(getattr(each, "clique", ())) > 1 for each in asked):
+            why = "by the noisy answers, rows lie elsewhere in most columns"
+        said = f"They say what the columns' values are. Their relations were left out: {why}."
         return [Section("Public rows", [Items(whose), Text(said)])]
     moved = {each: [m for m in facts["moved"] if len(m["columns"]) == each] for each in (1, 2)}
     said = (

@@ -129,12 +129,8 @@ class Ranks:
         """The rank that is exceeded by just the codes whose places exceed this one."""
         return float(self.edges[np.searchsorted(self.line.places, place, side="right")])
 
-    def of_values(self, values: np.ndarray) -> np.ndarray:
-        """The ranks of values that are 0 where the first code begins, and 1 where the last ends."""
-        return np.interp(values, np.linspace(0, 1, len(self.edges)), self.edges)
-
     def to_values(self, ranks: np.ndarray) -> np.ndarray:
-        """The values of ranks."""
+        """The values of ranks: 0 where the first code begins, and 1 where the last ends."""
         return np.interp(ranks, self.edges, np.linspace(0, 1, len(self.edges)))
 
 
@@ -429,29 +425,29 @@ class AnnealedProjection(MixtureEngine):
     ) -> Mixture:
         """The relaxed rows that are nearest to the measured tables, by steps and not by sigmoids.
 
-        ``warm_start`` is where the descent starts if it has as many relaxed rows of the same kinds.
+        Each fit starts anew, and ``warm_start`` is not used: steep sigmoids leave the numbers of
+        a model of other answers where they are.
         """
+        del warm_start
         device = device_of(enable_gpu=self.enable_gpu)
         lines = lines_of(measurements)
         total = estimate_total(domain, measurements).value
         wanted = wanted_of(domain, measurements, lines)
         ranks = {name: Ranks.of(lines[name], wanted) for name in domain.attributes if name in lines}
-        start = _as_start(warm_start, domain, self.num_components, ranks)
-        rows = self._started(domain, ranks, wanted, start, device)
+        rows = self._started(domain, ranks, wanted, device)
         shares = Shares(progress, "fit")
         model = rows.mixture()
         if wanted:
             loss = HalfSpaceLoss(domain, ranks, wanted, total, device)
-            begun = 0 if start is None else self.slopes // 2
-            model = self._annealed(rows, loss, shares, begun)
+            model = self._annealed(rows, loss, shares)
         shares.reach(1.0)
         return model
 
-    def _annealed(self, rows: "_Rows", loss: HalfSpaceLoss, shares: Shares, begun: int) -> Mixture:
+    def _annealed(self, rows: "_Rows", loss: HalfSpaceLoss, shares: Shares) -> Mixture:
         """The rows, moved slope by slope, where their exact answers were best."""
         lot = 20  # steps after which it is asked whether a slope still brings anything
         best, kept = float(loss(*rows.relaxed()).detach()), rows.mixture()
-        for number in range(begun, self.slopes):
+        for number in range(self.slopes):
             slope, before = self.first_slope * 2**number, float("inf")
             adam = Adam(rows.parameters)
             rate = self.learning_rate * 0.5 ** (number / 2)
@@ -468,7 +464,7 @@ class AnnealedProjection(MixtureEngine):
             exact = float(loss(*rows.relaxed()).detach())
             if exact <= best:
                 best, kept = exact, rows.mixture()
-            shares.reach((number + 1 - begun) / (self.slopes - begun))
+            shares.reach((number + 1) / self.slopes)
         return kept
 
     def _started(
@@ -476,23 +472,17 @@ class AnnealedProjection(MixtureEngine):
         domain: Domain,
         ranks: Mapping[str, Ranks],
         wanted: Sequence[Wanted],
-        warm_start: Mixture | None,
         device: torch.device,
     ) -> "_Rows":
         categories = tuple(name for name in domain.attributes if name not in ranks)
         number = self.num_components
-        if warm_start is not None:
-            kept = warm_start.weights
-            placed = [own.of_values(kept["values"][:, at]) for at, own in enumerate(ranks.values())]
-            missing, shares = kept["missing"], kept["shares"]
-        else:
-            rng = np.random.default_rng(self.seed)
-            placed = [(rng.permutation(number) + 0.5) / number for _ in ranks]
-            missing = np.tile([own.missing for own in ranks.values()], (number, 1))
-            drawn = [_shares(domain.size((name,)), name, wanted) for name in categories]
-            mean = np.concatenate([np.zeros(0), *drawn])
-            # Each relaxed row is a little different from the others: else they would stay alike.
-            shares = mean * np.exp(rng.standard_normal((number, len(mean))))
+        rng = np.random.default_rng(self.seed)
+        placed = [(rng.permutation(number) + 0.5) / number for _ in ranks]
+        missing = np.tile([own.missing for own in ranks.values()], (number, 1))
+        drawn = [_shares(domain.size((name,)), name, wanted) for name in categories]
+        mean = np.concatenate([np.zeros(0), *drawn])
+        # Each relaxed row is a little different from the others: else they would stay alike.
+        shares = mean * np.exp(rng.standard_normal((number, len(mean))))
         chance = np.clip(missing, 1e-4, 1 - 1e-4)
         moved = np.stack(placed, axis=1) if placed else np.zeros((number, 0))
         nullable = torch.tensor([own.line.nullable for own in ranks.values()], device=device)
@@ -536,30 +526,18 @@ class _Rows:
         """The rows as components: in each of them a number has one code, or is missing."""
         placed, there, shares = (each.cpu().numpy() for each in self.relaxed())
         number, missing = len(shares), 1 - there
-        values = np.zeros((number, len(self.numbers)), dtype=np.float32)
         parts = np.split(shares, np.cumsum(self.categories.sizes)[:-1].astype(int), axis=1)
         of_names = dict(zip(self.categories.attributes, parts, strict=False))
         for at, (name, own) in enumerate(self.numbers.items()):
-            size, values[:, at] = len(own.line.places), own.to_values(placed[:, at])
-            codes = np.floor(values[:, at].astype(np.float64) * size).clip(0, size - 1)
+            size, values = len(own.line.places), own.to_values(placed[:, at])
+            codes = np.floor(values * size).clip(0, size - 1)
             of_names[name] = np.zeros((number, own.line.size), dtype=np.float32)
             of_names[name][np.arange(number), codes.astype(np.int64)] = 1 - missing[:, at]
             of_names[name][:, -1] += missing[:, at]
         return Mixture(
             domain=self.domain,
             shares=np.concatenate([of_names[name] for name in self.domain.attributes], axis=1),
-            weights={"values": values, "missing": missing, "shares": shares},
         )
-
-
-def _as_start(model: Model | None, domain: Domain, number: int, ranks: Mapping) -> Mixture | None:
-    """The model if it has as many relaxed rows of the same kinds."""
-    others = sum(domain.shape(name for name in domain.attributes if name not in ranks))
-    of_numbers = (number, len(ranks))
-    shapes = {"values": of_numbers, "missing": of_numbers, "shares": (number, others)}
-    if not isinstance(model, Mixture) or model.domain != domain:
-        return None
-    return model if {key: own.shape for key, own in model.weights.items()} == shapes else None
 
 
 def _shares(size: int, name: str, wanted: Sequence[Wanted]) -> np.ndarray:

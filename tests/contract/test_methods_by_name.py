@@ -3,6 +3,7 @@
 import inspect
 import textwrap
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -15,7 +16,9 @@ from sdv_privpgd import (
     AIMSynthesizer,
     Boolean,
     Categorical,
+    MatchError,
     MSTSynthesizer,
+    Numerical,
     PrivPGDSynthesizer,
     fit_table,
     methods,
@@ -23,6 +26,8 @@ from sdv_privpgd import (
 from sdv_privpgd.audit import audit_fit
 from sdv_privpgd.cli.saying import in_options
 from sdv_privpgd.cli.start import main
+from sdv_privpgd.inference import Question
+from sdv_privpgd.inference.answers import TABLES
 from sdv_privpgd.methods import AIM, MST, MWEM, Independent, ParticleGradientDescent, PrivatePGM
 from sdv_privpgd.methods.method import ENGINES, method_of, named_methods
 
@@ -82,6 +87,27 @@ def test_objects_are_taken_as_they_are(method):
     fitted = fit_table(TABLE, COLUMNS, 1.0, method=own)
     assert fitted.settings.method == own
     assert len(fitted.sample(7)) == 7
+
+
+@pytest.mark.parametrize("method", [MST, AIM, MWEM])
+def test_questions_are_answered_where_no_model_could_hold_their_tables(method):
+    columns = {name: Categorical([0, 1, 2, 3], nullable=False) for name in "abcd"}
+    table = pd.DataFrame(dict.fromkeys(columns, [0, 1, 2, 3] * 100))
+    questions = [Question(what="table", of=names) for names in combinations(columns, 3)]
+    own = {} if method is MST else {"max_megabytes": 0.001}
+    engine = PrivatePGM(steps=10, largest_megabytes=0.001)  # the four columns take twice that
+    fitted = fit_table(
+        table, columns, 1.0, method=method(engine=engine, **own), questions=questions
+    )
+    assert all(fitted.answer("table", of=each.of).basis == TABLES for each in questions)
+    assert len(fitted.sample(7)) == 7
+
+
+def test_rap_plus_plus_refuses_a_number_as_its_label_before_it_spends():
+    columns = {"age": Numerical(0, 99, decimal_places=0), "b": Categorical(["x", "y"])}
+    table = TABLE.assign(age=range(200))
+    with pytest.raises(MatchError, match="'age' has too many of them"):
+        fit_table(table, columns, 1.0, method="rap++", target="age")
 
 
 def test_an_engine_from_elsewhere_is_taken(capsys):

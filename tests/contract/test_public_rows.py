@@ -122,6 +122,19 @@ def test_a_prior_in_other_codes_or_without_particles_is_refused():
         fit_table(table(200, 0), COLUMNS, epsilon=1.0, method="mst", prior=table(200, 1))
 
 
+def test_where_no_pairs_are_measured_a_prior_tells_no_relations_and_that_is_said_before():
+    own, public, said = table(200, 0), table(200, 1), "No two columns are measured together"
+    columns = {"age": Numerical(0, 99, nullable=False), "ill": Boolean(nullable=False)}
+    with pytest.warns(UserWarning, match=said):
+        fitted = fit_table(own, columns, epsilon=1.0, method="independent", prior=public)
+    assert "no two columns were measured together" in fitted.report().html()
+    plan = plan_table(columns, 1.0, num_rows=200, method="independent", prior=public)
+    assert said in str(plan)
+    assert said not in str(
+        plan_table(columns, 1.0, num_rows=200, method="mst+particles", prior=public)
+    )
+
+
 def test_columns_that_a_prior_lacks_or_has_in_other_words_are_fitted_without_it():
     columns = {**COLUMNS, "age": Numerical(0, 99, decimal_places=0)}
     columns |= {"paid": Boolean(true="J", false="N"), "kind": Categorical(["in", "out"])}

@@ -177,7 +177,6 @@ class ParticleGradientDescent(Engine):
         "Donhauser, K., Abad, J., Hulkund, N. & Yang, F. (2024). Privacy-preserving data release "
         "leveraging optimal transport and particle gradient descent. arXiv:2401.17823."
     )
-    takes_prior = True
     repeats = True
     quick = {"num_particles": 300, "epochs": 2}  # noqa: RUF012
 
@@ -189,6 +188,11 @@ class ParticleGradientDescent(Engine):
         starts = "marginals", "uniform"
         for name, choices in {"start": starts, "targets": TARGETS, "kernel": KERNELS}.items():
             check_choice(name, getattr(self, name), choices)
+
+    @property
+    def takes_prior(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Whether it can lean on public rows, as it does where targets are denoised."""
+        return self.targets == "denoised"
 
     @classmethod
     def as_published(cls, **changes: Any) -> "ParticleGradientDescent":
@@ -272,7 +276,7 @@ class ParticleGradientDescent(Engine):
         kernel = choose_kernel(self.kernel, enable_gpu=self.enable_gpu)
         projection, finish = self._on(kernel.device)
         prior = None
-        if self.prior is not None and self.targets == "denoised":
+        if self.prior is not None and self.takes_prior:
             prior = weighted(domain, measurements, self.prior, seed=self.seed, progress=progress)
         # The signed measures, and line 1: their projections to probability measures.
         agreed, goals = goals_of(domain, measurements, self.targets, self.possible, progress, prior)
