@@ -1,6 +1,7 @@
 """The dtypes of pandas' columns for tables of other libraries, by their schemas alone. Public."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from types import MappingProxyType
 from typing import Any
 
@@ -65,18 +66,18 @@ def _typed(kind: pa.DataType) -> pd.ArrowDtype | None:
 def schema_of_polars(empty: Any) -> pa.Schema:
     """Arrow's schema of a table of Polars without rows.
 
-    Types that Arrow has not, such as Int128, are structs there: a column of one is refused by its
-    name if somebody asks for it.
+    Types that Arrow has not, such as Int128 and objects, are structs there: a column of one is
+    refused by its name if somebody asks for it.
     """
     found = [_field(empty.select(name), name, kind) for name, kind in empty.schema.items()]
     return pa.schema(found)
 
 
 def _field(empty: Any, name: str, kind: Any) -> pa.Field:
-    try:
-        return empty.to_arrow().schema.field(0)
-    except pa.ArrowException:
-        return pa.field(name, pa.struct([(f"{kind} of Polars", pa.null())]))
+    with suppress(pa.ArrowException):
+        if str(kind) != "Object":  # whose cells would be addresses in memory
+            return empty.to_arrow().schema.field(0)
+    return pa.field(name, pa.struct([(f"{kind} of Polars", pa.null())]))
 
 
 _ARROW = MappingProxyType(

@@ -31,6 +31,7 @@ class Column:
         number_format: How a numerical column's text is written; ``None`` if its values are numbers.
         unit: A tick of a datetime column is one of NumPy's units, counted from 1970.
         datetime_format: How a datetime column's strings are written; ``None`` for timestamps.
+        offset: How strings write their offset from UTC, if all write the same one.
         utc: Whether dates carry a time zone; it is UTC unless the dtype names another.
         dtype: The dtype that values are written in, as far as possible; ``Decimal`` or ``time`` for
             objects of that type, ``int`` for dates that are whole numbers. ``None`` if none is
@@ -47,6 +48,7 @@ class Column:
     number_format: NumberFormat | None = None
     unit: str | None = None
     datetime_format: str | None = None
+    offset: str | None = None
     utc: bool = False
     dtype: Any = None
 

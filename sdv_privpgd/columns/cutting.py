@@ -166,6 +166,7 @@ def _dates(facts: DateFacts, num_bins: int) -> dict[str, Any]:
         **_ticks(first, last, cuts, facts.frequencies, num_bins),
         "unit": unit,
         "datetime_format": facts.datetime_format,
+        "offset": facts.offset,
         "utc": facts.utc,
         "dtype": datetime.time if facts.of_times else int if facts.of_numbers else None,
     }

@@ -78,10 +78,11 @@ def on_dates(facts: Mapping[str, ColumnFacts]) -> list[str]:
         for name, each in dates.items()
         if not (each.lacks_domain or each.of_days or each.datetime_format) and each.unit == "D"
     ]
-    in_utc = [name for name, each in dates.items() if has_zone(each.datetime_format or "")]
+    in_utc = [n for n, e in dates.items() if has_zone(e.datetime_format or "") and not e.offset]
     of_utc = (
         f"The moments of {in_utc!r} come back in UTC: their datetime_format has an offset from it, "
-        "and which one each has is not kept. A dtype with a named time zone keeps that."
+        "and which one each has is not kept. A dtype with a named time zone keeps that. Where both "
+        "ends of a declared range have one offset, all are written with it."
     )
     of_days = (
         f"The dates of {named!r} are counted in days, as their declared ends are: times of the day "

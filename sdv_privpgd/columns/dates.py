@@ -12,7 +12,15 @@ import numpy as np
 import pandas as pd
 
 from sdv_privpgd.columns.scalars import cells, distinct, filled, plain, whole
-from sdv_privpgd.columns.units import COARSE, digits_of, has_zone, years_of, zone_of
+from sdv_privpgd.columns.units import (
+    COARSE,
+    DAYS,
+    digits_of,
+    has_zone,
+    is_aware,
+    years_of,
+    zone_of,
+)
 
 _DAY_OF = 86_400 * 10**9
 
@@ -37,7 +45,9 @@ _ZONE = " ?(?P<zone>Z|[+-][0-9]{2}(:?[0-9]{2})?)"
 _ISO = re.compile(f"({_DAY})([T ]{_TIME}({_ZONE})?)?|[0-9]{{4}}(-(0[1-9]|1[0-2]))?")
 
 
-def instants(series: pd.Series, datetime_format: str | None) -> tuple[np.ndarray, np.ndarray]:
+def instants(
+    series: pd.Series, datetime_format: str | None, *, as_shown: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
     """Nanoseconds since 1970 in UTC, int64, from ``EARLIEST`` to ``LATEST``, and which are missing.
 
     Dates without a time zone are taken to be in UTC. Strings are read in the format, or, without
@@ -47,14 +57,18 @@ def instants(series: pd.Series, datetime_format: str | None) -> tuple[np.ndarray
     digits and nothing else (20240131 in ``%Y%m%d``, 930 in ``%H%M``), and are otherwise missing:
     their unit is unknown. In a format without a year dates are in 2000, and times of the
     day are read as well. Of a date that is no text counts what such a format writes of it, or one
-    with two digits of a year, which are those of 1969 to 2068.
+    with two digits of a year, which are those of 1969 to 2068. ``as_shown`` are what a cell without
+    a format says before its offset from UTC.
     """
     is_whole, year = years_of(datetime_format)
     if is_whole and series.dtype.kind == "M" and not isinstance(series.dtype, pd.ArrowDtype):
-        naive = series.dt.tz_convert(None) if series.dt.tz is not None else series
-        moments = naive.to_numpy()
+        if series.dt.tz is not None:
+            series = series.dt.tz_localize(None) if as_shown else series.dt.tz_convert(None)
+        moments = series.to_numpy()
         return _nanoseconds(moments), np.isnat(moments)
     listed, places = distinct(series)
+    if as_shown and datetime_format is None:
+        listed = [_shown(cell) for cell in listed]
     found = [_text_or_instant(cell, datetime_format, year) for cell in listed]
     if datetime_format is not None and not is_whole:
         found = _as_written(found, datetime_format, year)
@@ -71,12 +85,17 @@ def to_ticks(moments: np.ndarray, unit: str) -> np.ndarray:
 
 
 def write_dates(
-    ticks: np.ndarray, unit: str, datetime_format: str | None, utc: bool, far: bool = False
+    ticks: np.ndarray,
+    unit: str,
+    datetime_format: str | None,
+    utc: bool,
+    far: bool = False,
+    offset: str | None = None,
 ) -> np.ndarray | pd.DatetimeIndex:
     """The dates at ticks, counted in units from 1970: strings in the format, or timestamps.
 
     With ``far`` those of ``BEYOND`` are what they stand for, and timestamps are in microseconds.
-    In strings milliseconds have three digits.
+    In strings milliseconds have three digits, and the ``offset`` from UTC is written as it is.
     """
     if datetime_format is None:
         return _timestamps(ticks, unit, utc, far)
@@ -85,6 +104,9 @@ def write_dates(
     if unit == "ms":
         datetime_format = datetime_format.replace("%f", "%f" + _CUT)
     index = _timestamps(distinct, unit, utc, far)
+    if offset is not None:
+        index = index.tz_convert("UTC" if offset == "Z" else offset)
+        datetime_format = datetime_format.replace("%z", offset)
     texts = index.strftime(datetime_format).to_numpy(dtype=object)
     if far:  # of the first year it leaves out the zeros
         early = index.values < np.datetime64("1000")
@@ -98,6 +120,15 @@ def are_whole(moments: np.ndarray, unit: str) -> np.ndarray:
     """Which moments, in nanoseconds since 1970, are whole units, bool; those of ``BEYOND`` are."""
     exact = moments.astype("M8[ns]")
     return (exact == exact.astype(f"M8[{unit}]")) | np.isin(moments, BEYOND)
+
+
+def _shown(cell: Any) -> Any:
+    """A date without its offset from UTC; anything else unchanged."""
+    if type(cell) in (datetime, pd.Timestamp):  # of others no code is called
+        return cell.replace(tzinfo=None)
+    text = plain(cell)
+    said = _ISO.fullmatch(text.strip()) if isinstance(text, str) else None
+    return cell if said is None or said["zone"] is None else said.string[: said.start("zone")]
 
 
 def _is_aware(cell: Any, datetime_format: str | None) -> bool:
@@ -144,14 +175,14 @@ def precisions(series: pd.Series, datetime_format: str | None = None) -> np.ndar
     """The place in ``COARSE`` of the first unit that each date is whole in, int64.
 
     It is one after the last for dates that are whole in none, and two for missing ones; what lies
-    beyond the calendar is whole in all. The dates are read as ``instants`` reads them. Where the
-    dtype has a time zone, its clock says whether a date has a time of the day.
+    beyond the calendar is whole in all. The dates are read as ``instants`` reads them. What a date
+    shows says whether it has a time of the day, and where the dtype has a time zone, which one.
     """
-    moments, missing = instants(series, datetime_format)
-    moments, rest = np.clip(moments, *BEYOND), len(COARSE)
-    if (zone := zone_of(series.dtype)) is not None:
-        moments = on_the_clock(moments, zone)
-    whole = [are_whole(moments, unit) for unit in COARSE]
+    shown, missing = instants(series, datetime_format, as_shown=True)
+    is_same = datetime_format is not None or is_aware(series.dtype)
+    moments = shown if is_same else instants(series, None)[0]
+    moments, shown = np.clip([moments, shown], *BEYOND)
+    whole, rest = [are_whole(shown if e in DAYS else moments, e) for e in COARSE], len(COARSE)
     return np.select([missing, *whole], [rest + 1, *range(rest)], rest)
 
 

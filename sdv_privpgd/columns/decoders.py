@@ -176,7 +176,7 @@ class DatetimeDecoder(ColumnDecoder):
         far = has_room and (cells.first <= first or cells.last >= last)
         kind = getattr(dtype, "kind", "O")
         written = None if kind == "M" else self.column.datetime_format
-        dates = write_dates(ticks, unit, written, self.column.utc, far)
+        dates = write_dates(ticks, unit, written, self.column.utc, far, self.column.offset)
         digits = digits_of(written or "") or _MOST_DIGITS + 1
         if (self.column.dtype is not int and kind not in "iuf") or digits > _MOST_DIGITS:
             return pd.Series(dates)

@@ -30,7 +30,7 @@ import pandas as pd
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.facts import NumberFacts
 from sdv_privpgd.columns.scalars import LARGEST_WHOLE
-from sdv_privpgd.columns.units import zone_of
+from sdv_privpgd.columns.units import DAYS, zone_of
 
 _INFERRED = tuple(map(np.dtype, ("bool", "int64", "uint64", "float64", "complex128", "object")))
 
@@ -178,7 +178,7 @@ def clock_in(column: Column) -> Any:
     if zone is not None and unit == "h":
         hours = pd.Series(pd.to_datetime(["2000-01-01", "2000-07-01"], utc=True))
         return zone if hours.dt.tz_convert(zone).dt.minute.any() else None
-    return zone if unit in ("D", "M", "Y") else None
+    return zone if unit in DAYS else None
 
 
 def categories_in(dtype: Any, values: Sequence) -> Any:

@@ -18,6 +18,7 @@ from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.dates import BEYOND, by_zone, instants, to_ticks
 from sdv_privpgd.columns.dtypes import clock_in, zone_in
 from sdv_privpgd.columns.scalars import dense, indices, quiet, real_numbers, truths, whole_numbers
+from sdv_privpgd.columns.units import DAYS
 
 
 def encode(column: Column, series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
@@ -55,10 +56,13 @@ def _ticks_of_numbers(column: Column, series: pd.Series) -> tuple[np.ndarray, np
 def moments_of(column: Column, series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
     """Nanoseconds since 1970 on the clock by which it is counted, and which are missing.
 
-    Where its dtype names a time zone, dates without one are of that zone.
+    Where its dtype names a time zone, dates without one are of that zone. Days are else those that
+    cells show, whatever their offset from UTC is.
     """
-    moments, missing = instants(series, column.datetime_format)
-    moments, zone = np.clip(moments, *BEYOND), zone_in(column)
+    zone = zone_in(column)
+    as_shown = zone is None and column.unit in DAYS
+    moments, missing = instants(series, column.datetime_format, as_shown=as_shown)
+    moments = np.clip(moments, *BEYOND)
     if zone is not None:
         moments = by_zone(moments, series, column.datetime_format, zone, clock_in(column))
     return moments, missing

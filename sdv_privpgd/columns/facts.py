@@ -138,6 +138,7 @@ class DateFacts(_RangedFacts):
     Attributes:
         datetime_format: How dates are written; ``None`` if they are no text, or in ISO 8601.
         aware: Whether dates without a format carry a time zone.
+        offset: How both ends write their offset from UTC in the format, such as "+02:00" or "Z".
         of_days: True if both ends were declared as Python's ``date``, which has no time.
         of_times: True if both were declared as times of the day and no format was: dates are
             Python's ``time`` then.
@@ -151,6 +152,7 @@ class DateFacts(_RangedFacts):
     cuts: tuple[int, ...] | None = None
     datetime_format: str | None = None
     aware: bool = False
+    offset: str | None = None
     of_days: bool | None = None
     of_times: bool | None = None
     of_numbers: bool | None = None

@@ -9,6 +9,7 @@ from sdv_privpgd.base.words import dates, grouped, number, short_number
 from sdv_privpgd.columns.bins import Categories, Interval, Ticks
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.dates import write_dates
+from sdv_privpgd.columns.units import DAYS
 
 MISSING = "(missing)"
 
@@ -80,13 +81,14 @@ def _dates(column: Column, unit: str, ticks: np.ndarray) -> list[str]:
     if column.datetime_format is None and unit == "D":
         return dates(ticks.astype("datetime64[D]").astype("datetime64[ns]").astype(np.int64))
     is_far = column.datetime_format is not None  # of text the day that stands for never is written
-    return list(map(str, write_dates(ticks, unit, column.datetime_format, column.utc, is_far)))
+    how = column.datetime_format, column.utc, is_far, column.offset
+    return list(map(str, write_dates(ticks, unit, *how)))
 
 
 def _short_dates(unit: str, ticks: np.ndarray) -> list[str]:
     """Years, months, days or minutes: no finer than all of them need."""
     moments = ticks.astype(f"datetime64[{unit}]")
-    for coarse in ("Y", "M", "D"):
+    for coarse in DAYS:
         if len(np.unique(moments.astype(f"datetime64[{coarse}]"))) == len(moments):
             return [str(date) for date in moments.astype(f"datetime64[{coarse}]")]
     return [str(date).replace("T", " ") for date in moments.astype("datetime64[m]")]

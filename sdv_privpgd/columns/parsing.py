@@ -7,6 +7,7 @@ private table.
 import contextlib
 import datetime
 import math
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -39,6 +40,7 @@ from sdv_privpgd.columns.vocabulary import blank, modelled, needed, problems
 
 Read = TypeVar("Read")
 _RANGE = "range_min", "range_max"
+_OFFSET = re.compile("(Z|[+-][0-9]{2}:?[0-9]{2})$")
 _LISTS = list | tuple | range | np.ndarray | pd.Index | pd.Series
 
 
@@ -187,6 +189,7 @@ class _Words:
             high=last if high is None else high,
             datetime_format=written,
             aware=is_aware or too,
+            offset=_offset_of(written, [self.words.get(key) for key in _RANGE]),
             of_days=all(type(self.words.get(key)) is datetime.date for key in _RANGE) or None,
             of_times=clock is not None or None,
             of_numbers=_are_numbers([self.words.get(key) for key in _RANGE], written) or None,
@@ -320,6 +323,14 @@ def _format(what: str, value: Any) -> str:
             f"{what} must be a string of directives like '%Y-%m-%d', got {shown(value)}."
         )
     return value
+
+
+def _offset_of(written: str | None, ends: Sequence) -> str | None:
+    """The offset from UTC with which both ends are written in a format that ends in it."""
+    if written is None or not written.endswith("%z"):
+        return None
+    found = {said and said[0] for said in (_OFFSET.search(str(end)) for end in ends)}
+    return found.pop() if len(found) == 1 else None
 
 
 def _whole_of(written: str | None, low: int | None, high: int | None, words: Mapping) -> str | None:

@@ -20,7 +20,10 @@ _WRITTEN = {
 UNITS = ("ns", *_WRITTEN)
 """All units of time that columns have, the finest first."""
 
-COARSE = ("Y", "M", "D", "h", "m", "s", "ms", "us")
+DAYS = ("Y", "M", "D")
+"""Units of whole days."""
+
+COARSE = (*DAYS, "h", "m", "s", "ms", "us")
 """Units of which all dates of a column may be found to be whole, the coarsest first."""
 
 IN_A_SECOND = {"ms": 10**3, "us": 10**6, "ns": 10**9}

@@ -185,7 +185,7 @@ def words_of(facts: ColumnFacts | None) -> dict[str, Any]:
 def _dates(facts: DateFacts, moments: Sequence[int]) -> list[str] | list[int]:
     """Moments as they are declared, with an offset if they have a time zone."""
     ticks = np.array(moments, dtype=np.int64)
-    written = write_dates(ticks, "ns", facts.datetime_format, facts.utc)
+    written = write_dates(ticks, "ns", facts.datetime_format, facts.utc, offset=facts.offset)
     if facts.datetime_format:
         return [*map(int, written)] if facts.of_numbers else [*map(str, written)]
     return [str(date).removesuffix(" 00:00:00") for date in written]

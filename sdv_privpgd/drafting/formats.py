@@ -105,11 +105,11 @@ def exactly(cells: Sequence[str], written: str) -> str:
 
 def are_all(kind: type, column: pd.Series) -> bool:
     """Whether all cells, of which none is missing, are of a kind that pandas has no type for."""
-    return column.dtype == object and len(column) > 0 and all(isinstance(c, kind) for c in column)
+    return column.dtype.kind == "O" and len(column) > 0 and all(isinstance(c, kind) for c in column)
 
 
 def detectable(table: pd.DataFrame) -> pd.DataFrame:
-    """The same table without decimals, times and bytes, which SDV fails on."""
+    """The same table without decimals, times, bytes and Arrow's long text, which SDV fails on."""
     found = {}
     for name, column in table.items():
         known = column.dropna()
@@ -117,6 +117,8 @@ def detectable(table: pd.DataFrame) -> pd.DataFrame:
             found[name] = known.astype(float).reindex(table.index)
         elif are_all(time, known):
             found[name] = pd.to_datetime(known.astype(str), format="mixed").reindex(table.index)
+        elif column.dtype.kind == "U":
+            found[name] = column.astype(object)
         elif are_all(bytes, known):
             found[name] = known.map(repr).reindex(table.index)
     return table.assign(**found)

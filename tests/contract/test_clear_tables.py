@@ -1,5 +1,6 @@
 """Tables that are clear are read, from CSV as from a frame; others are refused at once."""
 
+import datetime
 import gzip
 
 import numpy as np
@@ -108,11 +109,14 @@ def test_a_dictionary_among_texts_is_missing_and_nothing_else_is():
 
 @pytest.mark.parametrize("lazy", [False, True])
 def test_a_type_of_polars_that_arrow_lacks_is_refused_only_if_it_is_asked_for(lazy, monkeypatch):
-    table = pl.from_pandas(TABLE).with_columns(wide=pl.Series(range(NUMBER), dtype=pl.Int128))
+    wide = pl.Series(range(NUMBER), dtype=pl.Int128)
+    days = pl.Series([datetime.date(2020, 1, 1)] * NUMBER, dtype=pl.Object)  # in addresses
+    table = pl.from_pandas(TABLE).with_columns(wide=wide, days=days)
     table = table.lazy() if lazy else table
     assert fitted(table).num_rows == NUMBER
-    asked = {**ILL, "wide": Numerical(0, NUMBER)}
-    nothing_is_spent(table, asked, "'wide': 'struct<Int128 of Polars", monkeypatch)
+    asked = {**ILL, "wide": Numerical(0, NUMBER), "days": Categorical()}
+    said = "'wide': 'struct<Int128 of Polars.*'days': 'struct<Object of Polars"
+    nothing_is_spent(table, asked, said, monkeypatch)
 
 
 COLUMNS = {

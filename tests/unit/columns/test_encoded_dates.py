@@ -46,18 +46,19 @@ def test_order_and_bounds_of_text_are_not_guessed():
             describe("seen", facts)
 
 
-def test_time_zones_are_turned_to_utc_and_what_has_none_is_in_utc():
+def test_days_are_those_that_cells_show_and_moments_are_in_utc():
+    zone = zoneinfo.ZoneInfo("Asia/Tokyo")
+    cells = ["2000-01-03T00:00+09:00", "2000-01-03 23:30 -05", pd.Timestamp("2000-01-03", tz=zone),
+             datetime.datetime(2000, 1, 3, 23, tzinfo=zone)]  # fmt: skip
     days = dates("2000-01-01", "2000-01-20")
-    tokyo = zoneinfo.ZoneInfo("Asia/Tokyo")
-    assert codes(
-        days,
-        datetime.datetime(2000, 1, 3, 5, tzinfo=tokyo),
-        pd.Timestamp("2000-01-03 05:00", tz="Asia/Tokyo"),
-        "2000-01-03T05:00+09:00",
-        "2000-01-03T05:00",
-    ) == [1, 1, 1, 2]
-    aware = pd.Series(pd.to_datetime(["2000-01-03 05:00"])).dt.tz_localize("Asia/Tokyo")
-    assert days.encode(aware)[0].tolist() == [1]
+    assert codes(days, *cells) == [2] * len(cells)
+    fixed = pd.Series(cells[2:3]).dt.tz_convert("+09:00")
+    assert [days.encode(each)[0].tolist() for each in (fixed, fixed.astype(object))] == [[2], [2]]
+    hours = dates("2000-01-01 00:00:00", "2000-01-04 23:59:59")
+    found, _ = hours.read(pd.Series(cells, dtype=object))
+    assert (found // 3600 % 24).tolist() == [15, 4, 15, 14]
+    midnights = [*cells[:1], cells[2], "2000-01-03T00:00Z", "2000-01-03T05:30+05:30"]
+    assert dates_.precisions(pd.Series(midnights, dtype=object)).tolist() == [2, 2, 2, 3]
 
 
 @pytest.mark.parametrize("datetime_format", [None, "%Y-%m-%d"])
@@ -213,6 +214,8 @@ def test_a_format_reads_what_is_written_in_it_also_as_numbers():
             "2000-01-01 00:00:00.000025+0000",
             "%Y-%m-%d %H:%M:%S.%f%z",
         ),
+        ("2000-01-01T00:00+02:00", "2000-01-01T00:15+02:00", "%Y-%m-%dT%H:%M%z"),
+        ("2000-01-01T00:00Z", "2000-01-01T00:15Z", "%Y-%m-%dT%H:%M%z"),
         ("31.01.2000 23:59:59.990 x", "01.02.2000 00:00:00.010 x", "%d.%m.%Y %H:%M:%S.%f x"),
     ],
 )
