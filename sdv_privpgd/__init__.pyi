@@ -1,16 +1,16 @@
 """The public names and where they live, which ``__init__`` reads."""
 
-from .columns.declared import Boolean as Boolean
-from .columns.declared import Categorical as Categorical
-from .columns.declared import Datetime as Datetime
-from .columns.declared import Key as Key
-from .columns.declared import Numerical as Numerical
-from .columns.declared import Ordinal as Ordinal
-from .columns.declared import TimeOfDay as TimeOfDay
+from .columns.declarations import Boolean as Boolean
+from .columns.declarations import Categorical as Categorical
+from .columns.declarations import Datetime as Datetime
+from .columns.declarations import Key as Key
+from .columns.declarations import Numerical as Numerical
+from .columns.declarations import Ordinal as Ordinal
+from .columns.declarations import TimeOfDay as TimeOfDay
 from .columns.links import Link as Link
 from .columns.schema import PublicDomainError as PublicDomainError
 from .constraints.kinds import FixedCombinations as FixedCombinations
-from .drafting.checking import check_domain as check_domain
+from .drafting.checks import check_domain as check_domain
 from .drafting.files import read_domain as read_domain
 from .drafting.files import write_domain as write_domain
 from .drafting.template import draft_domain as draft_domain
@@ -21,8 +21,8 @@ from .fitting.door import plan_table as plan_table
 from .fitting.door import plan_tables as plan_tables
 from .fitting.families import FittedTables as FittedTables
 from .fitting.fates import ColumnsLostError as ColumnsLostError
-from .fitting.fitted import FittedTable as FittedTable
-from .fitting.linked import fit_tables as fit_tables
+from .fitting.fitted_table import FittedTable as FittedTable
+from .fitting.linked_tables import fit_tables as fit_tables
 from .fitting.mismatch import DomainMismatchError as DomainMismatchError
 from .fitting.prior import Prior as Prior
 from .fitting.settings import People as People
@@ -30,12 +30,12 @@ from .inference.bootstrap import rubin as rubin
 from .methods.method import MatchError as MatchError
 from .privacy.ledger import PrivacyBudgetError as PrivacyBudgetError
 from .privacy.ledger import PrivacyLedger as PrivacyLedger
-from .releases.combining import CombinedTable as CombinedTable
-from .releases.combining import combine as combine
-from .releases.measured import Measured as Measured
-from .releases.measuring import measure as measure
-from .releases.published import PublishedTables as PublishedTables
-from .releases.published import from_tables as from_tables
+from .releases.combination import CombinedTable as CombinedTable
+from .releases.combination import combine as combine
+from .releases.published_tables import PublishedTables as PublishedTables
+from .releases.published_tables import from_tables as from_tables
+from .releases.site import measure as measure
+from .releases.site_release import Measured as Measured
 from .report.evaluation import evaluate as evaluate
 from .report.page import Report as Report
 from .sampling.conditions import Between as Between

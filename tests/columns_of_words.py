@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from sdv_privpgd.columns.parsing import describe
+from sdv_privpgd.columns.parser import describe
 from sdv_privpgd.columns.schema import Schema
 
 

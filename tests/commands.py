@@ -6,7 +6,7 @@ import os
 import sdv  # noqa: F401  (before a module of ours is named: it loads them at its end)
 from made_up import kinds
 
-from sdv_privpgd.cli import linking  # noqa: F401  (before a test replaces a name that it takes)
+from sdv_privpgd.cli import linked_tables  # noqa: F401  (before a test replaces a name that it takes)
 from sdv_privpgd.cli.start import main
 
 SECRET = "CANARYTEXT"
@@ -60,4 +60,4 @@ def fails_at(monkeypatch, name):
             raise OSError(errno.ENOSPC, "No space left on device")
         fsync(number)
 
-    monkeypatch.setattr("sdv_privpgd.cli.writing.os.fsync", full)
+    monkeypatch.setattr("sdv_privpgd.cli.output_files.os.fsync", full)

@@ -6,14 +6,14 @@ import numpy as np
 import pandas as pd
 from encoding import Codec
 
-from sdv_privpgd.columns.parsing import read_facts
+from sdv_privpgd.columns.parser import read_facts
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.columns.vocabulary import words_of
-from sdv_privpgd.discovery.first_look import reserved_delta
+from sdv_privpgd.discovery.first_queries import reserved_delta
 from sdv_privpgd.discovery.plan import discover
 from sdv_privpgd.discovery.transcript import Inquiry
 from sdv_privpgd.privacy.boundary import PrivateTable
-from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
+from sdv_privpgd.privacy.ledger import PrivacyLedger, SharedLedger
 from sdv_privpgd.privacy.queries import Adjacency
 
 
@@ -31,10 +31,10 @@ def found_in(
     ledger = PrivacyLedger.open(
         epsilon, 1e-5, adjacency, rows_per_person, reserved=reserved_delta(undeclared, 1e-5)
     )
-    books = Books(ledger, words=np.random.default_rng(seed).bytes)
-    inquiry = Inquiry(table=PrivateTable(columns), books=books)
+    shared = SharedLedger(ledger, words=np.random.default_rng(seed).bytes)
+    inquiry = Inquiry(table=PrivateTable(columns), shared=shared)
     facts = discover(inquiry, undeclared, Fraction(1, 20)).facts
-    return {name: words_of(each) for name, each in facts.items()}, books.ledger
+    return {name: words_of(each) for name, each in facts.items()}, shared.ledger
 
 
 def described(sdtype, facts):

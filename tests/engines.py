@@ -2,13 +2,13 @@
 
 from small_engine import MaximumEntropy
 
-from sdv_privpgd.synthesize.annealed import AnnealedProjection
 from sdv_privpgd.synthesize.generator import GeneratorNetwork
 from sdv_privpgd.synthesize.genetic import PrivateGSD
 from sdv_privpgd.synthesize.gum import GUM
 from sdv_privpgd.synthesize.particles.descent import ParticleGradientDescent
 from sdv_privpgd.synthesize.pgm import PrivatePGM
-from sdv_privpgd.synthesize.relaxed import GenerativeNetwork, RelaxedProjection
+from sdv_privpgd.synthesize.rap_plus_plus import AnnealedProjection
+from sdv_privpgd.synthesize.relaxed_projection import GenerativeNetwork, RelaxedProjection
 
 ENGINES = {
     "particles": ParticleGradientDescent(num_particles=2_000, epochs=40, enable_gpu=False),

@@ -44,7 +44,7 @@ def observe(synthesizer, data, caplog, capsys, known=KNOWN) -> dict[str, object]
             fitted.fit(data, allow_lost=check.to_dict()["lost"])
         except DomainMismatchError as error:
             told.append(str(error))
-            fitted.finish(data)
+            fitted.resume(data)
     bars = capsys.readouterr()
     seen = {
         "pickle": cloudpickle.dumps(fitted),

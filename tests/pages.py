@@ -7,7 +7,7 @@ from answers import open_curator
 from columns_of_words import ranged
 
 from sdv_privpgd.columns.facts import NumberFacts
-from sdv_privpgd.columns.parsing import read_table
+from sdv_privpgd.columns.parser import read_table
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.methods.mst import MST
 from sdv_privpgd.methods.pipeline import Release

@@ -158,7 +158,7 @@ def in_units(tape: Tape, units: int) -> Tape:
 
 
 def require_fresh_noise_as_charged(tape: Tape, ledger: PrivacyLedger) -> None:
-    """Each answer has noise of its own, of the scale in the books, which pays for what they say."""
+    """Each answer has noise of its own, of the ledger's scale, which pays for what they say."""
     used: set[int] = set()
     adjacency, units = ledger.adjacency, ledger.units
     for release in tape.releases:

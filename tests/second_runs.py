@@ -38,7 +38,7 @@ SECOND_RUN = {
     "e2e/test_undeclared_tables.py": {
         "test_ten_thousand_categories_are_fitted_in_small_tables": "values found under noise"
     },
-    "unit/releases/test_combining.py": {
+    "unit/releases/test_combination.py": {
         "test_private_numbers_of_rows_add_up_with_their_noise": "a noisy number of rows",
         "test_sums_of_money_of_two_sites_keep_their_zeros_and_their_mean": "a long tail",
     },

@@ -7,10 +7,10 @@ import numpy as np
 from small_engine import MaximumEntropy
 
 from sdv_privpgd.base.domain import Domain
-from sdv_privpgd.base.half_spaces import Line
+from sdv_privpgd.base.linear_thresholds import Line
 from sdv_privpgd.methods.adaptive import AIM, MWEM, Adaptive
 from sdv_privpgd.methods.dp_merf import DPMERF
-from sdv_privpgd.methods.fixed import AllKWay, Independent
+from sdv_privpgd.methods.k_way import AllKWay, Independent
 from sdv_privpgd.methods.mst import MST
 from sdv_privpgd.methods.privmrf import PrivMRF
 from sdv_privpgd.methods.privpgd import PrivPGD

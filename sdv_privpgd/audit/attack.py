@@ -22,15 +22,15 @@ from scipy.stats import beta
 from scipy.stats import t as student
 
 from sdv_privpgd.audit.checks import Check
-from sdv_privpgd.audit.recording import Event, Tape, in_units, watched
+from sdv_privpgd.audit.recorder import Event, Tape, in_units, watched
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.methods import pipeline
-from sdv_privpgd.methods.fixed import Independent
+from sdv_privpgd.methods.k_way import Independent
 from sdv_privpgd.privacy.accounting import epsilon_of
 from sdv_privpgd.privacy.boundary import EncodedTable
 from sdv_privpgd.privacy.curator import Curator
-from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
+from sdv_privpgd.privacy.ledger import PrivacyLedger, SharedLedger
 from sdv_privpgd.privacy.queries import (
     Adjacency,
     CountQuery,
@@ -161,12 +161,12 @@ def attacked(settings: Settings, schema: Schema, runs: int) -> Attack:
     """Attacks a few people ``runs`` times in each of two worlds."""
     most_draws = 1 << 20  # draws of noise that are kept for the tests of its law
     ledger = settings.ledger()
-    few, asked = _questions(settings, schema, ledger)
+    few, events = _questions(settings, schema, ledger)
     people = _people(few, settings)
-    effects, kept = _effects(people, asked, few, ledger)
+    effects, kept = _effects(people, events, few, ledger)
     worlds = [_answering(few, ledger, people.world(index, kept)) for index in (0, 1)]
     curator = worlds[0]()
-    sigmas = _sigmas(curator, asked)
+    sigmas = _sigmas(curator, events)
     noisy = sigmas > 0
     sigmas = sigmas[noisy]
     weights = effects[:, noisy] / sigmas
@@ -176,10 +176,10 @@ def attacked(settings: Settings, schema: Schema, runs: int) -> Attack:
     keep = min(runs, max(most_draws // max(2 * sigmas.size, 1), 1))
     draws = np.zeros((2, keep, sigmas.size))
     whole = True
-    truths = [_exact(world, asked)[noisy] for world in worlds]
+    truths = [_exact(world, events)[noisy] for world in worlds]
     for run in range(runs):
         for index, world in enumerate(worlds):
-            answers = noisy_numbers(world(), asked)
+            answers = noisy_numbers(world(), events)
             whole &= answers.dtype.kind == "i"
             values = answers[noisy]
             scores[index, run] = filters @ ((values - truths[0]) / sigmas)
@@ -239,9 +239,9 @@ def _questions(
     """What the method asks about a few columns; if it refuses them, what any method could."""
     own, simple = settings.method.small(), Independent()
     for method, number in ((own, 2), (own, 3), (simple, 2)):
-        few, books, tape = fewer_columns(schema, number), Books(ledger), Tape()
+        few, shared, tape = fewer_columns(schema, number), SharedLedger(ledger), Tape()
         table = _table(few, _people(few, settings).world(1), ledger)
-        curator = watched(table.curator(few, books), books, tape)
+        curator = watched(table.curator(few, shared), shared, tape)
         try:
             pipeline.ask(curator, method)
         except (ValueError, KeyError):  # a workload of other columns, or too few of them
@@ -253,7 +253,7 @@ def _questions(
 
 
 def _effects(
-    people: _People, asked: Sequence[Event], schema: Schema, ledger: PrivacyLedger
+    people: _People, events: Sequence[Event], schema: Schema, ledger: PrivacyLedger
 ) -> tuple[np.ndarray, list[int]]:
     """What each of some people adds to the answers, and who they are.
 
@@ -264,11 +264,11 @@ def _effects(
     lost = 0.03
 
     def counted(person: int, index: int) -> np.ndarray:
-        return _exact(_answering(schema, ledger, people.world(index, [person])), asked)
+        return _exact(_answering(schema, ledger, people.world(index, [person])), events)
 
     each = [(counted(person, 0), counted(person, 1)) for person in range(len(people.here))]
     effects = np.array([there - here for here, there in each])
-    if not all(isinstance(query, _LINEAR) for event in asked for query in event.queries):
+    if not all(isinstance(query, _LINEAR) for event in events for query in event.queries):
         return effects[:1], [0]
     touched = np.array([(here != 0) | (there != 0) for here, there in each])
     shared = touched.all(axis=0)
@@ -276,7 +276,7 @@ def _effects(
     for person, own in enumerate(touched & ~shared):
         if not (touched[kept] & own).any():
             kept.append(person)
-    sigmas = _sigmas(_answering(schema, ledger, people.world(1, kept))(), asked)
+    sigmas = _sigmas(_answering(schema, ledger, people.world(1, kept))(), events)
     strength = np.divide(effects[0], sigmas, out=np.zeros_like(sigmas), where=sigmas > 0) ** 2
     if len(kept) == 1 or strength[shared].sum() > lost * strength.sum():
         return effects[:1], [0]
@@ -290,34 +290,34 @@ def _table(schema: Schema, codes: np.ndarray, ledger: PrivacyLedger) -> EncodedT
 
 
 def _answering(schema: Schema, ledger: PrivacyLedger, codes: np.ndarray) -> Callable[[], Curator]:
-    """Makes real curators for a world, each with empty books."""
+    """Makes real curators for a world, each with an empty ledger."""
     table = _table(schema, codes, ledger)
-    dataset = table.curator(schema, Books(ledger))._dataset
-    return lambda: Curator(dataset, Books(ledger))
+    dataset = table.curator(schema, SharedLedger(ledger))._dataset
+    return lambda: Curator(dataset, SharedLedger(ledger))
 
 
-def _measured(curator: Curator, asked: Sequence[Event]) -> list[Measurement]:
+def _measured(curator: Curator, events: Sequence[Event]) -> list[Measurement]:
     return [
         measurement
-        for event in asked
-        for measurement in curator.measure(event.queries, event.mu_squared, what=event.asked[-1])
+        for event in events
+        for measurement in curator.measure(event.queries, event.mu_squared, what=event.question[-1])
     ]
 
 
-def noisy_numbers(curator: Curator, asked: Sequence[Event]) -> np.ndarray:
+def noisy_numbers(curator: Curator, events: Sequence[Event]) -> np.ndarray:
     """The noisy numbers of questions, asked of a curator once more, in units."""
     units = curator.ledger.units
-    return np.concatenate([in_units(e.answer.ravel(), units) for e in _measured(curator, asked)])
+    return np.concatenate([in_units(e.answer.ravel(), units) for e in _measured(curator, events)])
 
 
-def _sigmas(curator: Curator, asked: Sequence[Event]) -> np.ndarray:
+def _sigmas(curator: Curator, events: Sequence[Event]) -> np.ndarray:
     """The standard deviation that is promised for each number."""
-    own = [(each.answer.size, each.stddev) for each in _measured(curator, asked)]
+    own = [(each.answer.size, each.stddev) for each in _measured(curator, events)]
     return np.concatenate([np.full(size, stddev * curator.ledger.units) for size, stddev in own])
 
 
-def _exact(world: Callable[[], Curator], asked: Sequence[Event]) -> np.ndarray:
+def _exact(world: Callable[[], Curator], events: Sequence[Event]) -> np.ndarray:
     """The true numbers, in units as all others."""
     dataset = world()._dataset
-    queries = [query for event in asked for query in event.queries]
+    queries = [query for event in events for query in event.queries]
     return np.concatenate([query.answer(dataset).ravel().astype(float) for query in queries])

@@ -57,7 +57,7 @@ def check_of(
     return Check(layer, name, looked_at, not faults, found, false_alarms, facts)
 
 
-def unseen(layer: str, name: str, why: str, looked_at: str = "") -> Check:
+def skipped(layer: str, name: str, why: str, looked_at: str = "") -> Check:
     """A check of what could not be looked at."""
     return Check(layer, name, looked_at, None, why)
 
@@ -158,7 +158,7 @@ def audit_report(
         shown.append(Section(title, [Text(_WHAT[layer]), table]))
         lines = [f"{each.verdict}: {each.name}. {each.found}" for each in own]
         told.append(Section(title, [Items(lines)]))
-    unseen = Section("What the audit cannot see", [Items(_UNSEEN)])
+    limits = Section("What the audit cannot see", [Items(_UNSEEN)])
     faults = [f"{each.name}: {each.found}" for each in checks if each.passed is False]
     in_tiles = [(key, fact) for key, fact in facts.items() if key not in _IN_TEXT]
     page = Page(
@@ -173,11 +173,11 @@ def audit_report(
             by_chance,
             Text(f"By sdv-privpgd {version('sdv-privpgd')}, {date.today().isoformat()}.", True),
         ],
-        sections=[*shown, unseen],
+        sections=[*shown, limits],
     )
     lead = [*first_line(ledger), Text(verdict), about, Facts([*facts.items()])]
     return Report(
-        text=as_text([*lead, *told, by_chance, unseen]),
+        text=as_text([*lead, *told, by_chance, limits]),
         page=page,
         facts={
             "report": "audit",

@@ -35,11 +35,11 @@ from sdv_privpgd.audit.training import accountant_check, training_checks
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import Fit
-from sdv_privpgd.fitting.fitted import FittedTable
-from sdv_privpgd.fitting.options import asked, opened
+from sdv_privpgd.fitting.fitted_table import FittedTable
+from sdv_privpgd.fitting.options import opened, parse_options
 from sdv_privpgd.fitting.settings import Settings
-from sdv_privpgd.releases.measured import Measured
-from sdv_privpgd.releases.measuring import Measuring, questions
+from sdv_privpgd.releases.site import Measuring, questions
+from sdv_privpgd.releases.site_release import Measured
 from sdv_privpgd.report.page import Report, check_path
 
 
@@ -78,7 +78,7 @@ def audit_fit(
     >>> report.to_dict()["passed"]
     True
     """
-    subject = TableFit(*asked(columns, epsilon, delta, **settings))
+    subject = TableFit(*parse_options(columns, epsilon, delta, **settings))
     return audited(subject, name="fit_table", runs=runs, false_alarms=false_alarms, path=path)
 
 
@@ -194,7 +194,7 @@ def audit_measure(
         runs: As ``audit_fit`` takes it.
         path: The same.
         false_alarms: The same.
-        settings: Other arguments of ``measure``, such as ``method``, but for ``holder``.
+        settings: Other arguments of ``measure``, such as ``method``, but for ``site``.
 
     Raises:
         ValueError: As ``measure``.
@@ -223,9 +223,9 @@ class ReleaseFit:
         with listening() as said:
             private = opened(table.frame, description, settings.people.limit)
             measuring = Measuring(
-                holder="nobody",
+                site="nobody",
                 columns=self.words,
-                fit=Fit(settings, description, doubts={}),
+                fit=Fit(settings, description, diagnostics={}),
                 private=through(private),
             )
             release = replace(measuring.run(said.steps, stops=False), date="")

@@ -21,7 +21,7 @@ import pandas as pd
 from sdv_privpgd.audit.attack import Attack, attack_checks, noisy_numbers
 from sdv_privpgd.audit.checks import audit_report, right_chance
 from sdv_privpgd.audit.noise import answer_checks, mechanism_checks
-from sdv_privpgd.audit.recording import Event
+from sdv_privpgd.audit.recorder import Event
 from sdv_privpgd.audit.replay import Recording, begun, fitted_again, replay_checks
 from sdv_privpgd.audit.subjects import ROWS, Outcome, Through, finished, listening, of_answers
 from sdv_privpgd.audit.tables import BEYOND, ODD, MadeUp, made_up, of_objects
@@ -29,12 +29,12 @@ from sdv_privpgd.audit.training import accountant_check
 from sdv_privpgd.columns.links import Link, Tree
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.families import FittedTables
-from sdv_privpgd.fitting.linked import RunningTables
+from sdv_privpgd.fitting.linked_tables import RunningTables
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.fitting.tables_settings import TablesSettings
 from sdv_privpgd.methods.method import method_of
 from sdv_privpgd.privacy.curator import Curator
-from sdv_privpgd.privacy.ledger import Books
+from sdv_privpgd.privacy.ledger import SharedLedger
 from sdv_privpgd.report.page import Report, check_path
 
 
@@ -73,30 +73,32 @@ def audit_tables(
     >>> audit_tables(declared, link, 1.0, 1e-6, method="independent", runs=50).to_dict()["passed"]
     True
     """
-    told = TablesSettings.of(
+    linked = TablesSettings.of(
         columns, relationships, epsilon, delta, **{"method": "privpgd", **settings}
     )
-    return audited_tables(told, runs=runs, path=path, false_alarms=false_alarms)
+    return audited_tables(linked, runs=runs, path=path, false_alarms=false_alarms)
 
 
 def audited_tables(
-    told: TablesSettings, *, runs: int, path: str | Path | None = None, false_alarms: float = 1e-4
+    linked: TablesSettings, *, runs: int, path: str | Path | None = None, false_alarms: float = 1e-4
 ) -> Report:
     """The audit of what a fit of tables is told."""
     check_path(path)
     runs, chance = right_chance(runs, false_alarms)
-    told.require()
-    recording, attack = _recorded(TablesFit(told)), _attacked(_of_few(told), runs)
+    linked.require()
+    recording, attack = _recorded(TablesFit(linked)), _attacked(_of_few(linked), runs)
     events, settings = recording.tape.events, recording.subject.settings
     checks = [
         *replay_checks(recording),
         *answer_checks(events, chance),
         *mechanism_checks(events),
-        *attack_checks(attack, told.ledger, chance),
+        *attack_checks(attack, linked.ledger, chance),
         accountant_check(events, recording.outcome.seen.get("ledger"), settings),
     ]
-    named = {f"{t}.{n}": own for t in told.tree.tables for n, own in told.alone(t).words.items()}
-    return audit_report("fit_tables", told.ledger, settings, named, checks, runs).saved(path)
+    named = {
+        f"{t}.{n}": own for t in linked.tree.tables for n, own in linked.alone(t).words.items()
+    }
+    return audit_report("fit_tables", linked.ledger, settings, named, checks, runs).saved(path)
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,29 +117,29 @@ class MadeUpTables:
 class TablesFit:
     """What ``fit_tables`` does with these arguments, as ``audit.subjects.Subject`` says."""
 
-    told: TablesSettings
+    linked: TablesSettings
 
     @property
     def settings(self) -> Settings:
         """Of all tables together."""
-        own, _ = self.told.asked(self.told.tree.root)
-        return replace(own, epsilon=self.told.epsilon)
+        own, _ = self.linked.options_of(self.linked.tree.root)
+        return replace(own, epsilon=self.linked.epsilon)
 
     @property
     def description(self) -> Description:
         """That of the root."""
-        return self.told.asked(self.told.tree.root)[1]
+        return self.linked.options_of(self.linked.tree.root)[1]
 
     def fit(self, table: Any, through: Through) -> Outcome:
         """Fits made-up tables and collects all that the fit lets out."""
-        more = self.told.told
+        more = self.linked.options
         small = method_of(more["method"], seed=more.get("seed", 0)).small()
-        told = replace(self.told, told={**more, "method": small})
-        tree = told.tree
-        lost = {name: [*told.modelled(name), *tree.numbers(name)] for name in tree.tables}
+        linked = replace(self.linked, options={**more, "method": small})
+        tree = linked.tree
+        lost = {name: [*linked.modelled(name), *tree.numbers(name)] for name in tree.tables}
         seen: dict[str, Any] = {}
         with listening() as said:
-            running = RunningTables.of(told, table.frames, lost)
+            running = RunningTables.of(linked, table.frames, lost)
             running.private = {name: through(own) for name, own in running.private.items()}
             running.pairs = {name: through(own) for name, own in running.pairs.items()}
             fitted: FittedTables = replace(running.run(said.steps), date="")
@@ -157,27 +159,27 @@ def _recorded(subject: TablesFit) -> Recording:
 
     Raises ``ValueError`` where these tables cannot be fitted at all.
     """
-    told = subject.told
+    linked = subject.linked
     subject.settings.method.small().prepare()
-    number = 800 if any(told.alone(t).undeclared for t in told.tree.tables) else 200
-    base = _families(told, number, seed=0)
+    number = 800 if any(linked.alone(t).undeclared for t in linked.tree.tables) else 200
+    base = _families(linked, number, seed=0)
     found = begun(subject, base, "The tables cannot be fitted to made-up ones")
-    keys = {str(name) for e in told.tree.links for name in (e.key, e.parent_key)}
+    keys = {str(name) for e in linked.tree.links for name in (e.key, e.parent_key)}
     odd = lambda row, at: ODD[(row + at) % len(ODD)]
     alike = lambda *_: "one"
     others = lambda own: [str(name) for name in own if name not in keys]
     of_keys = lambda own: [str(name) for name in own if name in keys]
     changed = {
-        "other families": _families(told, 90, seed=5).frames,
+        "other families": _families(linked, 90, seed=5).frames,
         "no families": {name: own.iloc[:0] for name, own in base.frames.items()},
         "keys of every kind": {n: _with(e, of_keys(e), odd) for n, e in base.frames.items()},
         "one key again and again": {n: _with(e, of_keys(e), alike) for n, e in base.frames.items()},
     }
-    one = base.frames[told.tree.root][told.tree.root_key].iloc[0]
-    came = _families(told, 1, seed=9, named="odd").frames
+    one = base.frames[linked.tree.root][linked.tree.root_key].iloc[0]
+    came = _families(linked, 1, seed=9, named="odd").frames
     cells = {name: _with(own, others(own), odd) for name, own in came.items()}
     close = {
-        "a family gone": _without(told.tree, base.frames, one),
+        "a family gone": _without(linked.tree, base.frames, one),
         "a family more, with odd cells": {n: _joined([base.frames[n], cells[n]]) for n in cells},
     }
     found.replays += [
@@ -188,13 +190,13 @@ def _recorded(subject: TablesFit) -> Recording:
     return found
 
 
-def _attacked(told: TablesSettings, runs: int) -> Attack:
+def _attacked(linked: TablesSettings, runs: int) -> Attack:
     """Attacks a family whose rows are as many of each table as may be, and more."""
-    base = _families(told, 40, seed=0)
-    one = base.frames[told.tree.root][told.tree.root_key].iloc[0]
-    tape = fitted_again(TablesFit(told), base, None).tape
-    without = MadeUpTables("", _without(told.tree, base.frames, one))
-    other = fitted_again(TablesFit(told), without, tape).tape
+    base = _families(linked, 40, seed=0)
+    one = base.frames[linked.tree.root][linked.tree.root_key].iloc[0]
+    tape = fitted_again(TablesFit(linked), base, None).tape
+    without = MadeUpTables("", _without(linked.tree, base.frames, one))
+    other = fitted_again(TablesFit(linked), without, tape).tape
     events = [[e for e in t.events if e.kind == "measure" and e.queries] for t in (other, tape)]
     truths = [_exact(own) for own in events]
     told_of = [(e.units, *own) for e in events[0] for own in zip(e.exact, e.stddevs, strict=True)]
@@ -205,11 +207,11 @@ def _attacked(told: TablesSettings, runs: int) -> Attack:
     scores, claim = np.zeros((2, runs)), 0.0
     for run in range(runs):
         for world, asked in enumerate(events):
-            books = Books(told.ledger)
-            answers = [noisy_numbers(Curator(event.dataset, books), [event]) for event in asked]
+            shared = SharedLedger(linked.ledger)
+            answers = [noisy_numbers(Curator(event.dataset, shared), [event]) for event in asked]
             scores[world, run] = filtered @ (np.concatenate(answers) - truths[0])
-            claim = math.sqrt(books.ledger.mu_squared)
-    names = tuple(f"{t}.{n}" for t in told.tree.tables for n in told.modelled(t))
+            claim = math.sqrt(shared.ledger.mu_squared)
+    names = tuple(f"{t}.{n}" for t in linked.tree.tables for n in linked.modelled(t))
     return Attack(claim=claim, without=scores[0], within=scores[1], names=names)
 
 
@@ -218,23 +220,23 @@ def _exact(events: Iterable[Event]) -> np.ndarray:
     return np.array([n for e in events for own in e.exact for n in own.values()], dtype=float)
 
 
-def _of_few(told: TablesSettings) -> TablesSettings:
+def _of_few(linked: TablesSettings) -> TablesSettings:
     """What is told of two columns of each table at most, without their order."""
-    tree = Tree(tuple(replace(e, order=None, start=None, count=None) for e in told.tree.links))
+    tree = Tree(tuple(replace(e, order=None, start=None, count=None) for e in linked.tree.links))
     columns = {
-        table: dict([*told.columns[table].items()][: 2 + (tree.key_of(table) is not None)])
+        table: dict([*linked.columns[table].items()][: 2 + (tree.key_of(table) is not None)])
         for table in tree.tables
     }
-    return replace(told, tree=tree, columns=columns, constraints={}, questions={})
+    return replace(linked, tree=tree, columns=columns, constraints={}, questions={})
 
 
-def _families(told: TablesSettings, number: int, seed: int, named: str = "row") -> MadeUpTables:
+def _families(linked: TablesSettings, number: int, seed: int, named: str = "row") -> MadeUpTables:
     """So many families; of the first one each row has more children than are used."""
     frames: dict[str, pd.DataFrame] = {}
     rng = np.random.default_rng((seed, 3))
     firsts: dict[str, np.ndarray] = {}
-    for table in told.tree.tables:
-        link, key = told.tree.above(table), told.tree.key_of(table)
+    for table in linked.tree.tables:
+        link, key = linked.tree.above(table), linked.tree.key_of(table)
         if link is None:
             whose = np.arange(number)
             firsts[table] = whose == 0
@@ -243,7 +245,7 @@ def _families(told: TablesSettings, number: int, seed: int, named: str = "row") 
             times[firsts[link.parent]] = link.max_children + BEYOND
             whose = np.repeat(np.arange(len(times)), times)
             firsts[table] = firsts[link.parent][whose]
-        words = told.alone(table).words
+        words = linked.alone(table).words
         own = made_up({n: e for n, e in words.items() if e["sdtype"] != "id"}, len(whose), seed)
         cells: dict[str, Any] = {name: own.frame[name] for name in own.frame}
         if link is not None:

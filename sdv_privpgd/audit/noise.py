@@ -23,14 +23,14 @@ from scipy.special import ndtr
 from scipy.stats import binomtest, chi2, kurtosistest, norm
 
 from sdv_privpgd.audit.attack import Attack
-from sdv_privpgd.audit.checks import Check, check_of, unseen
-from sdv_privpgd.audit.recording import Event
+from sdv_privpgd.audit.checks import Check, check_of, skipped
+from sdv_privpgd.audit.recorder import Event
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.estimate.noisy_tables import rounded_variance
 from sdv_privpgd.privacy.accounting import range_epsilon_of
 from sdv_privpgd.privacy.boundary import EncodedTable
 from sdv_privpgd.privacy.curator import Curator
-from sdv_privpgd.privacy.ledger import TRAINED, Books, PrivacyLedger
+from sdv_privpgd.privacy.ledger import TRAINED, PrivacyLedger, SharedLedger
 from sdv_privpgd.privacy.queries import MarginalQuery, ModelErrorQuery
 
 LAYER = "the noise"
@@ -90,7 +90,7 @@ def _shape(draws: np.ndarray, false_alarms: float) -> Check:
     """
     many = 5_000  # fewer draws say little of the shape of noise
     if draws.size < many:
-        return unseen(LAYER, "noise shape", _TOO_LITTLE)
+        return skipped(LAYER, "noise shape", _TOO_LITTLE)
     kurtosis = float(np.mean(draws**4) / np.mean(draws**2) ** 2) if draws.any() else math.nan
     chance = float(kurtosistest(draws.ravel()).pvalue) if draws.any() else 0.0
     looked_at, facts = f"{draws.size:,} draws", {"kurtosis": kurtosis, "p_value": chance}
@@ -101,7 +101,7 @@ def _shape(draws: np.ndarray, false_alarms: float) -> Check:
 def answer_checks(events: Sequence[Event], false_alarms: float) -> list[Check]:
     """The noise of each answer of a recorded fit, and whether any comes twice."""
     named = [
-        (str(event.asked[-1]), charge.stddev, noise, _slack(event))
+        (str(event.question[-1]), charge.stddev, noise, _slack(event))
         for event in events
         for charge in event.charges
         if charge.stddev
@@ -109,7 +109,7 @@ def answer_checks(events: Sequence[Event], false_alarms: float) -> list[Check]:
         if noise.size
     ]
     if not named:
-        return [unseen(LAYER, "noise of each answer", _TOO_LITTLE), _twice([])]
+        return [skipped(LAYER, "noise of each answer", _TOO_LITTLE), _twice([])]
     limit = false_alarms / (2 * len(named))
     faults = []
     for what, stddev, noise, slack in named:
@@ -135,7 +135,7 @@ def choice_check(ledger: PrivacyLedger, schema: Schema, false_alarms: float) -> 
     scores = [ModelErrorQuery(clique=clique, expected=expected, bias=bias) for bias in (gap, 0)]
     dataset = first._dataset
     better = sum(
-        Curator(dataset, Books(ledger)).select(scores, ledger.budget, what="one of two")
+        Curator(dataset, SharedLedger(ledger)).select(scores, ledger.budget, what="one of two")
         for _ in range(_CHOICES)
     )
     odds, share = 1 / (1 + math.exp(-gap / temperature)), better / _CHOICES
@@ -149,7 +149,7 @@ def mechanism_checks(events: Sequence[Event]) -> list[Check]:
     """A word for each mechanism that was charged and whose law no check looks at."""
     used = dict.fromkeys(charge.mechanism for event in events for charge in event.charges)
     return [
-        unseen(LAYER, mechanism, "No check knows the law of this mechanism.")
+        skipped(LAYER, mechanism, "No check knows the law of this mechanism.")
         for mechanism in used
         if mechanism not in _KNOWN
     ]
@@ -214,10 +214,10 @@ def _twice(named: Sequence[tuple[float, np.ndarray]]) -> Check:
 
 
 def made_up_curator(schema: Schema, ledger: PrivacyLedger) -> Curator:
-    """A real curator with empty books, of a few made-up rows, all with the first codes."""
+    """A real curator with an empty ledger, of a few made-up rows, all with the first codes."""
     names = list(schema.domain().attributes)
     codes = pd.DataFrame(np.zeros((5, len(names)), dtype=int), columns=pd.Index(names))
-    return EncodedTable(codes, bound=ledger.bound).curator(schema, Books(ledger))
+    return EncodedTable(codes, bound=ledger.bound).curator(schema, SharedLedger(ledger))
 
 
 _DRAWS = 64

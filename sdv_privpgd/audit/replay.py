@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
-from sdv_privpgd.audit.checks import Check, check_of, unseen
-from sdv_privpgd.audit.recording import AuditedTable, Event, Tape, changed, comparable
+from sdv_privpgd.audit.checks import Check, check_of, skipped
+from sdv_privpgd.audit.recorder import AuditedTable, Event, Tape, changed, comparable
 from sdv_privpgd.audit.subjects import Outcome, Subject, listening
 from sdv_privpgd.audit.tables import (
     MadeUp,
@@ -51,7 +51,7 @@ class Replay:
 
     def asks_as(self, tape: Tape) -> bool:
         """Whether it was asked what was asked in another run, up to where an error has ended it."""
-        own, other = ([event.asked for event in each.events] for each in (self.tape, tape))
+        own, other = ([event.question for event in each.events] for each in (self.tape, tape))
         return own == (other if self.error is None else other[: len(own)])
 
 
@@ -171,7 +171,7 @@ def replay_checks(recording: Recording) -> list[Check]:
         _questions(recording),
         _changes(recording),
         _people(recording),
-        _books(recording.tape.events, recording.adjacency),
+        _charges(recording.tape.events, recording.adjacency),
         _kept(recording),
         *(_the_same(recording, rest, name, unsteady) for name in COMPARED),
     ]
@@ -188,12 +188,12 @@ def _repeatable(unsteady: Iterable[str]) -> Check:
 
 
 def _questions(recording: Recording) -> Check:
-    asked = [event.asked for event in recording.tape.events]
+    asked = [event.question for event in recording.tape.events]
     faults = []
     for replay in recording.replays:
         if replay.asks_as(recording.tape):
             continue
-        own = [event.asked for event in replay.tape.events]
+        own = [event.question for event in replay.tape.events]
         unlike = (at for at, (x, y) in enumerate(zip(asked, own, strict=False)) if x != y)
         place = next(unlike, min(len(asked), len(own)))
         faults.append(
@@ -213,8 +213,8 @@ def _changes(recording: Recording) -> Check:
             continue
         pairs += 1
         for here, there in zip(recording.tape.events, replay.tape.events, strict=False):
-            if here.asked != there.asked or not (here.charges and here.exact and there.exact):
-                continue  # what was not charged is for the check of the books
+            if here.question != there.question or not (here.charges and here.exact and there.exact):
+                continue  # what was not charged is for the check of the ledger
             declared = sum(dict(charge.sensitivity_squared)[adjacency] for charge in here.charges)
             found = changed(here, there)
             if found > declared:
@@ -240,9 +240,9 @@ def _people(recording: Recording) -> Check:
     plain = (each for each in recording.replays if each.is_neighbor or each.is_same)
     whose, known = settings.people, [each for each in plain if isinstance(each.table, MadeUp)]
     if not known:
-        return unseen(LAYER, name, "The changes between neighbors say it of families.")
+        return skipped(LAYER, name, "The changes between neighbors say it of families.")
     if whose.column is None and whose.weights is None:
-        return unseen(LAYER, name, "No column says whose a row is.")
+        return skipped(LAYER, name, "No column says whose a row is.")
     faults, looked = [], 0
     # Where weights are read rows count alike.
     of_weights = whose.weights and (attribute_of("read", whose.weights.column),)
@@ -254,7 +254,7 @@ def _people(recording: Recording) -> Check:
                 counted = number / event.units
                 least, most = (len(made.frame),) * 2 if clique == of_weights else right
                 if not least <= counted <= most:
-                    said = f"With {made.name}, {event.asked[-1]!r} counted {counted:,.6g}, and"
+                    said = f"With {made.name}, {event.question[-1]!r} counted {counted:,.6g}, and"
                     faults.append(f"{said} {(least + most) / 2:,.6g} is right.")
     if whose.weights is not None:
         rows, right = "rows with weights", f"as its weight / {whose.weights.high:g}"
@@ -307,7 +307,7 @@ def _numbers_of_rows(event: Event) -> list[tuple[Any, int]]:
     ]
 
 
-def _books(events: Sequence[Event], adjacency: Adjacency) -> Check:
+def _charges(events: Sequence[Event], adjacency: Adjacency) -> Check:
     """Each answer was charged, once, at the sensitivity that its queries declare."""
     faults = []
     for event in events:
@@ -320,7 +320,7 @@ def _books(events: Sequence[Event], adjacency: Adjacency) -> Check:
         faults += [f"{_named(event)}: {fault}" for fault in own]
     paid = sum(len(event.charges) for event in events)
     right = f"{paid} charges, each for all that was asked, at the noise that was added."
-    return check_of(LAYER, "books", f"the charges for {len(events)} questions", faults, right)
+    return check_of(LAYER, "charges", f"the charges for {len(events)} questions", faults, right)
 
 
 def _kept(recording: Recording) -> Check:
@@ -332,7 +332,7 @@ def _kept(recording: Recording) -> Check:
     faults = [f"Answer {at} {otherwise}" for at, own in enumerate(kept, 1) if own not in given]
     looked_at = f"the numbers of {len(kept)} answers that are kept, or written to a file"
     if not kept:
-        return unseen(LAYER, "answers kept", "No answer is kept.", looked_at)
+        return skipped(LAYER, "answers kept", "No answer is kept.", looked_at)
     right = "All are noisy answers that were given out, or public."
     return check_of(LAYER, "answers kept", looked_at, faults, right)
 
@@ -364,7 +364,7 @@ def _the_same(
     replays = [replay for replay in replays if replay.asks_as(recording.tape)]
     whole = [replay for replay in replays if replay.outcome is not None]
     if first is None or name in unsteady or not whole:
-        return unseen(LAYER, name, "There was nothing to compare.", COMPARED[name])
+        return skipped(LAYER, name, "There was nothing to compare.", COMPARED[name])
     for replay in replays:
         if replay.outcome is None:
             if name == "messages" and replay.error is not None:
@@ -381,4 +381,4 @@ def _the_same(
 
 
 def _named(event: Event) -> str:
-    return f"The question {event.asked[-1]!r}"
+    return f"The question {event.question[-1]!r}"

@@ -24,14 +24,14 @@ from typing import Any, Protocol, TextIO
 import numpy as np
 import pandas as pd
 
-from sdv_privpgd.audit.checks import Check, check_of, unseen
-from sdv_privpgd.audit.recording import comparable
+from sdv_privpgd.audit.checks import Check, check_of, skipped
+from sdv_privpgd.audit.recorder import comparable
 from sdv_privpgd.audit.tables import MadeUp
 from sdv_privpgd.base.progress import Item
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.door import running_fit
 from sdv_privpgd.fitting.fit import Fit, Fitted
-from sdv_privpgd.fitting.fitted import FittedTable
+from sdv_privpgd.fitting.fitted_table import FittedTable
 from sdv_privpgd.fitting.options import opened
 from sdv_privpgd.fitting.resume import composed
 from sdv_privpgd.fitting.settings import Settings
@@ -330,16 +330,16 @@ def _made_anew(fitted: FittedTable) -> FittedTable:
     kept, ledger = fitted.fitted, fitted.ledger
     own = model_anew(kept, fitted.settings, kept.description)
     assert own.release is not None
-    books = own.release.ledger
+    spent = own.release.ledger
     # Earlier releases on the ledger are public: they were handed in.
-    ledger = ledger if ledger.charges[-len(books.charges) :] == books.charges else books
+    ledger = ledger if ledger.charges[-len(spent.charges) :] == spent.charges else spent
     return replace(fitted, fitted=own, ledger=ledger, warnings=composed(own, ledger))
 
 
 def model_anew(kept: Fitted, settings: Settings, description: Description) -> Fitted:
     """A model that is made anew of the noisy answers that are kept, without a table."""
     assert kept.release is not None
-    fit = Fit(settings, description, doubts=kept.doubts, begun=kept.release.ledger)
+    fit = Fit(settings, description, diagnostics=kept.diagnostics, begun=kept.release.ledger)
     with listening() as said:
         fit.ask(None, known=kept.release.measurements)
         return fit.model(starts=kept.starts)
@@ -379,8 +379,8 @@ LAYER = "the fitted object"
 
 
 def file_checks(kept: Kept) -> list[Check]:
-    """Whether all that is kept is public or noisy, and whether the books add up."""
-    return [_contents(kept), _books(kept), _delta(kept)]
+    """Whether all that is kept is public or noisy, and whether the ledger adds up."""
+    return [_contents(kept), _ledger_check(kept), _delta(kept)]
 
 
 def _contents(kept: Kept) -> Check:
@@ -388,7 +388,7 @@ def _contents(kept: Kept) -> Check:
     release = kept.release
     if release is None or all(isinstance(each.query, CountQuery) for each in release.measurements):
         why = "No noisy tables are kept, so that no model can be made of them anew."
-        return unseen(LAYER, name, why, looked_at)
+        return skipped(LAYER, name, why, looked_at)
     own = kept.leaves()
     places = unlike(own, kept.leaves_made_anew())
     model = [place for place in places if ".model" in place]
@@ -398,7 +398,7 @@ def _contents(kept: Kept) -> Check:
             "A model made anew of the same noisy answers is another one. That can be so on another "
             "machine or with other versions of NumPy and torch; all else is the same."
         )
-        return unseen(LAYER, name, why, looked_at)
+        return skipped(LAYER, name, why, looked_at)
     unknown = "stands what neither the noisy answers nor the public facts give."
     faults = [f"At {at} {unknown}" for at in others]
     looked_at = f"{len(own):,} texts, numbers and arrays"
@@ -406,7 +406,7 @@ def _contents(kept: Kept) -> Check:
     return check_of(LAYER, name, looked_at, faults, right, places=others)
 
 
-def _books(kept: Kept) -> Check:
+def _ledger_check(kept: Kept) -> Check:
     rounding = 1 + 1e-9
     ledger, release, settings = kept.ledger, kept.release, kept.settings
     faults = []
@@ -431,25 +431,25 @@ def _books(kept: Kept) -> Check:
 
 
 def _release_faults(release: Release, settings: Settings) -> list[str]:
-    """What the last fit's books say against its answers and the settings."""
-    books, faults = release.ledger, []
-    if books.budget > mu_squared_of(books.epsilon, float(Fraction(books.delta) - books.reserved)):
+    """What the last fit's ledger says against its answers and the settings."""
+    spent, faults = release.ledger, []
+    if spent.budget > mu_squared_of(spent.epsilon, float(Fraction(spent.delta) - spent.reserved)):
         faults.append("The budget of the fit is larger than its epsilon and delta allow.")
     own = settings.ledger()
     said, kept = (
         (each.adjacency, each.rows_per_person, each.weighed, each.people, each.rows_are_people)
         + (each.weights, each.epsilon, each.delta)
-        for each in (own, books)
+        for each in (own, spent)
     )
     if said != kept:
         faults.append("The settings are not those that the last fit was charged for.")
     for stddev in {each.stddev for each in release.measurements}:
         answers = [each for each in release.measurements if each.stddev == stddev]
-        paid = sum(e.num_queries for e in books.charges if e.stddev / books.units == stddev)
+        paid = sum(e.num_queries for e in spent.charges if e.stddev / spent.units == stddev)
         if len(answers) > paid:
             said = f"{len(answers)} answers have noise of {stddev:.4g}, and {paid} were paid for."
             faults.append(said)
-        needed = sum(each.query.l2_sensitivity_squared(books.adjacency) for each in answers)
+        needed = sum(each.query.l2_sensitivity_squared(spent.adjacency) for each in answers)
         if not stddev and needed:
             faults.append("An answer that is not public has no noise.")
     return faults
@@ -458,7 +458,7 @@ def _release_faults(release: Release, settings: Settings) -> list[str]:
 def _delta(kept: Kept) -> Check:
     rows, delta, looked_at = kept.num_rows, kept.ledger.delta, "delta beside the number of rows"
     if rows is None:
-        return unseen(LAYER, "kept delta", "No rows were counted.", looked_at)
+        return skipped(LAYER, "kept delta", "No rows were counted.", looked_at)
     faults = [f"Delta is {delta:g}, and not below 1 / {rows:,}, one by the number of rows."]
     faults *= rows > 0 and delta >= 1 / rows
     right = f"Delta is {delta:g}, below 1 / {max(rows, 1):,}."

@@ -20,9 +20,9 @@ import numpy as np
 import pandas as pd
 from scipy.stats import binom, norm
 
-from sdv_privpgd.audit.checks import Check, check_of, unseen
+from sdv_privpgd.audit.checks import Check, check_of, skipped
 from sdv_privpgd.audit.noise import unlikely_noise
-from sdv_privpgd.audit.recording import Event, Tape
+from sdv_privpgd.audit.recorder import Event, Tape
 from sdv_privpgd.audit.tables import ODD, of_objects, pool_of
 from sdv_privpgd.columns.bins import SIGNED_POWERS
 from sdv_privpgd.columns.readings import Reading
@@ -31,7 +31,7 @@ from sdv_privpgd.fitting.options import opened
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.curator import Curator
-from sdv_privpgd.privacy.ledger import Books, Charge, PrivacyLedger
+from sdv_privpgd.privacy.ledger import Charge, PrivacyLedger, SharedLedger
 from sdv_privpgd.privacy.queries import Adjacency
 
 LAYER = "what nobody declared"
@@ -46,7 +46,7 @@ def threshold_checks(
     events = [event for event in events if event.kind == "discover" and event.charges]
     if not events:
         why = "No column has values that nobody declared: none has to be found by a threshold."
-        return [unseen(LAYER, "thresholds", why)]
+        return [skipped(LAYER, "thresholds", why)]
     own = _promised(events, settings), _rare(events, settings)
     return [*own, *_released(settings, runs, false_alarms)]
 
@@ -111,17 +111,17 @@ def _released(settings: Settings, runs: int, false_alarms: float) -> list[Check]
     reading = Reading(name="job", asks=frozenset(["categories"]), cells=SIGNED_POWERS)
     wide = replace(settings, delta=0.5).ledger(Fraction(1, 4))
     table = PrivateTable({"job": of_objects(cells)}, bound=wide.bound)
-    first = table.first_look([reading], Books(wide))
+    first = table.first_queries([reading], SharedLedger(wide))
     dataset, values = first._dataset, first._values
     came_out, noise, stddev = 0, {value: np.zeros(runs) for value in true}, 1.0
     for run in range(runs):
-        books = Books(wide)
-        curator = Curator(dataset, books, values=values)
+        shared = SharedLedger(wide)
+        curator = Curator(dataset, shared, values=values)
         found = dict(curator.discover(wide.budget / 100, large, what="a made-up column")["job"])
         came_out += "a person's" in found
         for value, number in true.items():
             noise[value][run] = (found.get(value, 0) - number) * wide.units
-        stddev = books.ledger.charges[-1].stddev
+        stddev = shared.ledger.charges[-1].stddev
     sides = 2 if settings.adjacency is Adjacency.REPLACE_ONE else 1
     most = float(large) / sides / rows
     chance = float(binom.sf(came_out - 1, runs, most))
@@ -178,13 +178,13 @@ def _cells(tape: Tape, description: Description) -> Check:
     far = -(10**9), 10**9
     name, schema = "cells", tape.schema
     if schema is None or not schema.columns:
-        return unseen(ALONE, name, "No column has codes.")
+        return skipped(ALONE, name, "No column has codes.")
     read = [each for each in tape.readings if each.name in schema.read]
-    books = Books(PrivacyLedger.open(1.0, 1e-5, Adjacency.ADD_REMOVE))
+    shared = SharedLedger(PrivacyLedger.open(1.0, 1e-5, Adjacency.ADD_REMOVE))
 
     def counted(cells: Mapping[str, pd.Series]) -> Counter[tuple]:
         table = PrivateTable(cells)
-        return _counts(table.curator(schema, books)) + _counts(table.first_look(read, books))
+        return _counts(table.curator(schema, shared)) + _counts(table.first_queries(read, shared))
 
     usual = _usual(schema.read, description)
     pool = {each: [*values, *ODD, *far] for each, values in usual.items()}
@@ -245,7 +245,7 @@ def _usual(names: Iterable[str], description: Description) -> dict[str, list[Any
 def _rows(description: Description, settings: Settings) -> Check:
     name, visits = "rows in order", description.visits
     if visits is None:
-        return unseen(ALONE, name, "No column says in which order rows are.")
+        return skipped(ALONE, name, "No column says in which order rows are.")
     own = _usual([visits.by, *visits.previous], description)
     times = own[visits.by]
     most = min(visits.most, len(times), _ROWS)

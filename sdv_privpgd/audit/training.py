@@ -3,8 +3,8 @@
 The accountant adds up losses numerically, and knows none of the ledger's proofs. Each question is
 taken for the pair of distributions that its noise, its sensitivity and its samples give two
 neighbors at worst. The losses log(P / Q) of all questions are added up by convolution on a grid.
-The delta that is left at the epsilon of the books is a lower bound of the true one, but for the
-grid: it must not exceed what the books say.
+The delta that is left at the epsilon of the ledger is a lower bound of the true one, but for the
+grid: it must not exceed what the ledger says.
 
 To watch a training, the real curator trains on made-up records whose gradients are far longer than
 the clip and all point one way. What is seen of each step is what any training by DP-SGD shows:
@@ -26,14 +26,14 @@ import pandas as pd
 from scipy.special import logsumexp, ndtr
 from scipy.stats import binom, binomtest, chi2, norm
 
-from sdv_privpgd.audit.checks import Check, check_of, unseen
-from sdv_privpgd.audit.recording import Event
+from sdv_privpgd.audit.checks import Check, check_of, skipped
+from sdv_privpgd.audit.recorder import Event
 from sdv_privpgd.audit.thresholds import chance_of
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.methods.dp_sgd import TrainingQuery
 from sdv_privpgd.privacy.boundary import EncodedTable
-from sdv_privpgd.privacy.ledger import Books
+from sdv_privpgd.privacy.ledger import SharedLedger
 from sdv_privpgd.privacy.queries import Adjacency
 
 ACCOUNTANT = "a second accountant"
@@ -149,14 +149,14 @@ def steps_of(
     return steps, deltas, unknown
 
 
-def accountant_check(events: Sequence[Event], books: str | None, settings: Settings) -> Check:
-    """Whether all questions of a recorded fit cost no more than its books say."""
+def accountant_check(events: Sequence[Event], as_json: str | None, settings: Settings) -> Check:
+    """Whether all questions of a recorded fit cost no more than its ledger says."""
     tolerance = 1.01  # the grids' own error, and the hundredth to which noise for samples is found
     name = "epsilon"
-    if books is None:
-        return unseen(ACCOUNTANT, name, "The fit shows no ledger.")
-    told = json.loads(books)
-    claimed, delta = float(told["spent_epsilon"][settings.adjacency.value]), float(told["delta"])
+    if as_json is None:
+        return skipped(ACCOUNTANT, name, "The fit shows no ledger.")
+    spent = json.loads(as_json)
+    claimed, delta = float(spent["spent_epsilon"][settings.adjacency.value]), float(spent["delta"])
     faults = [
         f"{what} {number:.4g} is claimed, and {most:.4g} was asked for."
         for what, number, most in (
@@ -167,7 +167,7 @@ def accountant_check(events: Sequence[Event], books: str | None, settings: Setti
     steps, found, unknown = steps_of(events, settings)
     if steps and math.isfinite(claimed):
         found += delta_of(steps, claimed * tolerance + 1e-3)
-    said = f"At epsilon {claimed:.4g}, which the books claim, delta is {found:.3g}, and"
+    said = f"At epsilon {claimed:.4g}, which the ledger claims, delta is {found:.3g}, and"
     said = f"{said} {delta:g} is claimed."
     if found > delta * tolerance:
         faults.append(said)
@@ -189,7 +189,7 @@ class _Watched:
     """What was seen of a training."""
 
     event: Event  # what was asked, charged and said
-    books: str  # the ledger afterwards, as JSON
+    as_json: str  # the ledger afterwards, as JSON
     samples: np.ndarray  # how often each record was in each step's sample: (step, record)
     sums: np.ndarray  # each step's noisy sum in units of the clip: (step, weight)
 
@@ -199,7 +199,7 @@ def training_checks(
 ) -> list[Check]:
     """Checks that trainings do what was charged for, three times at the chance of an alarm."""
     if not any(event.kind == "train" for event in events):
-        return [unseen(LAYER, "training", "No network is trained by private gradients.")]
+        return [skipped(LAYER, "training", "No network is trained by private gradients.")]
     seen = _watched(settings)
     return [_samples(seen, false_alarms), *_sums(seen, false_alarms), _charge(seen, settings)]
 
@@ -241,7 +241,7 @@ class _Pushing:
 def _watched(settings: Settings) -> _Watched:
     """A training with samples, whatever the settings' own would be on a table of made-up size."""
     # Imported late: opacus is an extra.
-    from sdv_privpgd.methods.dp_sgd.training import Trainer
+    from sdv_privpgd.methods.dp_sgd.training import OpacusTrainer
 
     shape = {"num_weights": _WEIGHTS, "clip": 1.0, "rate": _RATE, "steps": _STEPS}
     query, places = TrainingQuery(network="made up", **shape), np.arange(_RECORDS)
@@ -250,18 +250,18 @@ def _watched(settings: Settings) -> _Watched:
     facts = {name: {"range_values": [*range(_ONES)]} for name in records}
     schema = Schema.from_sdv(kinds, public_domain=facts)
     ledger, network = settings.ledger(settings.own_delta), _Pushing()
-    books, trainer = Books(ledger), Trainer(cast(Any, network), query, 1)
-    curator = EncodedTable(records, bound=ledger.bound).curator(schema, books)
+    shared, trainer = SharedLedger(ledger), OpacusTrainer(cast(Any, network), query, 1)
+    curator = EncodedTable(records, bound=ledger.bound).curator(schema, shared)
     part = ledger.budget / 4  # a fit has less than all of it for a training
     trained = curator.train(trainer, part, ledger.reserved)
     event = Event(
-        ("train", query.describe()), "train", (query,), charges=books.ledger.charges,
+        ("train", query.describe()), "train", (query,), charges=shared.ledger.charges,
         result=[(trained.answer, trained.stddev)], steps=len(network.sums), noise=trainer.noise,
     )  # fmt: skip
     samples = np.zeros((len(network.sums), _RECORDS), dtype=int)
     for step, calls in zip(samples, network.calls, strict=False):
         np.add.at(step, calls, 1)
-    return _Watched(event, books.ledger.to_json(), samples, np.array(network.sums))
+    return _Watched(event, shared.ledger.to_json(), samples, np.array(network.sums))
 
 
 def _samples(seen: _Watched, false_alarms: float) -> Check:
@@ -329,6 +329,6 @@ def _sums(seen: _Watched, false_alarms: float) -> list[Check]:
 
 def _charge(seen: _Watched, settings: Settings) -> Check:
     """The second accountant on what was seen: the steps that were taken, all of the same noise."""
-    found = accountant_check([seen.event], seen.books, settings)
+    found = accountant_check([seen.event], seen.as_json, settings)
     faults, looked_at = [found.found], f"{seen.event.steps} steps, added up numerically"
     return check_of(LAYER, "training charge", looked_at, faults * (not found.passed), found.found)

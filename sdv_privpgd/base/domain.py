@@ -88,7 +88,7 @@ class Domain(FieldsAlone):
         return tuple(combinations(self.attributes, degree))
 
 
-def outside(clique: Clique, kept: Collection[str]) -> tuple[int, ...]:
+def axes_without(clique: Clique, kept: Collection[str]) -> tuple[int, ...]:
     """The axes of a clique's table that are not of the attributes which are kept."""
     return tuple(axis for axis, name in enumerate(clique) if name not in kept)
 

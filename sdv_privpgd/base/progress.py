@@ -45,11 +45,11 @@ def heard(progress: Any) -> Progress:
             f"progress must be a function of items and a stage, got {as_text(progress)}."
         )
 
-    def told(items: Sequence[Item], stage: str) -> Iterable[Item]:
+    def checked(items: Sequence[Item], stage: str) -> Iterable[Item]:
         own = progress(items, stage)
         return own if isinstance(own, Iterable) else items
 
-    return told
+    return checked
 
 
 @contextmanager
@@ -88,7 +88,7 @@ _TOLD = {
     "denoise": "taking noise out",
     "project": "making tables possible",
     "descend": "moving records",
-    "finish": "settling records",
+    "local_search": "settling records",
     "fit": "fitting the model",
 }
 """What the stages are called before people."""

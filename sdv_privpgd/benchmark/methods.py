@@ -28,13 +28,13 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 
-from sdv_privpgd.benchmark.tables import Table, columns_of, with_neighbors
+from sdv_privpgd.benchmark.tables import RealTable, columns_of, with_neighbors
 from sdv_privpgd.columns.bins import Categories, Merging
 from sdv_privpgd.columns.column import Column
-from sdv_privpgd.columns.cutting import column_of
+from sdv_privpgd.columns.cuts import column_of
 from sdv_privpgd.columns.facts import CategoryFacts, ColumnFacts
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.discovery.first_look import reserved_delta
+from sdv_privpgd.discovery.first_queries import reserved_delta
 from sdv_privpgd.discovery.plan import discover, worth_a_look
 from sdv_privpgd.discovery.transcript import Inquiry
 from sdv_privpgd.fitting.fit import codes_paid_for, with_codes
@@ -50,7 +50,7 @@ from sdv_privpgd.methods.method import (
 from sdv_privpgd.privacy.accounting import epsilon_of
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.curator import Curator
-from sdv_privpgd.privacy.ledger import Books
+from sdv_privpgd.privacy.ledger import SharedLedger
 from sdv_privpgd.privacy.queries import MarginalQuery
 from sdv_privpgd.synthesize.engine import Engine
 
@@ -87,11 +87,13 @@ class Preprocessing:
         if not 0 < self.share < 1:
             raise ValueError(f"The share must be above 0 and below 1, got {self.share!r}.")
 
-    def reserved(self, table: Table, delta: float) -> Fraction:
+    def reserved(self, table: RealTable, delta: float) -> Fraction:
         """The part of delta that its questions with a threshold need."""
         return reserved_delta(self._shapeless(table), delta)
 
-    def schema(self, table: Table, rows: pd.DataFrame, books: Books, method: Method) -> Schema:
+    def schema(
+        self, table: RealTable, rows: pd.DataFrame, shared: SharedLedger, method: Method
+    ) -> Schema:
         """The columns with the codes that it gives them.
 
         Privacy: ``share`` of the budget at most, charged by the curator. What ``method`` will ask
@@ -100,24 +102,24 @@ class Preprocessing:
         columns = {column.name: column for column in table.schema.columns}
         rare = self._rare(columns) if self.name.endswith("+rare") else {}
         shapeless = self._shapeless(table)
-        parts = books.ledger.budget * self.share / max(len(rare) + len(shapeless), 1)
+        parts = shared.ledger.budget * self.share / max(len(rare) + len(shapeless), 1)
         found = {name: with_neighbors(column, table.cells) for name, column in columns.items()}
         if rare:
-            curator = PrivateTable(columns_of(rows)).curator(Schema(tuple(rare.values())), books)
+            curator = PrivateTable(columns_of(rows)).curator(Schema(tuple(rare.values())), shared)
             sizes = {name: column.num_values for name, column in rare.items()}
             for name, merging in merge_rare(curator, sizes, parts * len(sizes)).items():
                 found[name] = replace(rare[name], merging=merging)
         if shapeless:
             share = self.share * len(shapeless) / (len(rare) + len(shapeless))
-            inquiry = Inquiry(table=PrivateTable(columns_of(rows)), books=books)
+            inquiry = Inquiry(table=PrivateTable(columns_of(rows)), shared=shared)
             facts = discover(inquiry, shapeless, share).facts
-            number = codes_paid_for(columns, len(rows), books.ledger, method)
+            number = codes_paid_for(columns, len(rows), shared.ledger, method)
             coded = with_codes(facts, table.facts, min(number, table.cells))
             for name, known in coded.items():
                 found[name] = column_of(name, table.facts[name].and_found(known), table.cells)
         return Schema(tuple(found.values()))
 
-    def _shapeless(self, table: Table) -> dict[str, ColumnFacts]:
+    def _shapeless(self, table: RealTable) -> dict[str, ColumnFacts]:
         """The numbers and dates that this package's own discovery looks into."""
         if not self.name.startswith("equal_mass"):
             return {}
@@ -166,7 +168,7 @@ ABLATIONS: Mapping[str, tuple[dict, dict]] = {
     "PrivPGD-without-consistency": ({}, {"targets": "raw"}),
     "PrivPGD-without-descent": ({}, {"epochs": 0}),
     "PrivPGD-with-100-epochs": ({}, {"epochs": 100}),
-    "PrivPGD-without-finish": ({}, {"finish": None}),
+    "PrivPGD-without-local-search": ({}, {"local_search": None}),
     "PrivPGD-without-columns": ({"columns": False}, {}),
     "PrivPGD-without-second-round": ({"first_share": Fraction(1)}, {}),
     "PrivPGD-without-triples": ({"triples": Fraction(0)}, {}),

@@ -20,22 +20,22 @@ import pandas as pd
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.benchmark.fits import PeakMemory, Stopwatch, fit_dataset
 from sdv_privpgd.benchmark.methods import REAL, Compared
-from sdv_privpgd.benchmark.tables import SPLIT_SEED, Table, columns_of, decoded, load, load_own
+from sdv_privpgd.benchmark.tables import SPLIT_SEED, RealTable, columns_of, decoded, load, load_own
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.methods.pipeline import Release, run
 from sdv_privpgd.methods.privpgd import PrivPGD
 from sdv_privpgd.metrics import l1_by_pair
 from sdv_privpgd.metrics.learning import downstream_error, scores, usefulness
 from sdv_privpgd.metrics.pairs import average
-from sdv_privpgd.metrics.values import Described, as_codes, common_cells, outside
+from sdv_privpgd.metrics.values import Described, as_codes, common_cells, out_of_domain
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
+from sdv_privpgd.privacy.ledger import PrivacyLedger, SharedLedger
 from sdv_privpgd.privacy.queries import Adjacency
 
 
-def value_scores(table: Table, real: pd.DataFrame, synthetic: pd.DataFrame) -> dict[str, float]:
+def value_scores(table: RealTable, real: pd.DataFrame, synthetic: pd.DataFrame) -> dict[str, float]:
     """The errors of values, under their names in a file of results.
 
     ``decoded_l1`` is the mean L1 distance of pairs, ``decoded_column_l1`` that of columns, both 0
@@ -48,7 +48,7 @@ def value_scores(table: Table, real: pd.DataFrame, synthetic: pd.DataFrame) -> d
     cells = common_cells(columns, ours, theirs)
     found = {
         "decoded_column_l1": 2 * fmean(each.distance for each in cells.values()),
-        "outside": fmean(each.share for each in outside(table.schema, ours).values()),
+        "outside": fmean(each.share for each in out_of_domain(table.schema, ours).values()),
     }
     if len(cells) > 1:
         found["decoded_l1"] = average(l1_by_pair(*as_codes(cells)))
@@ -57,7 +57,12 @@ def value_scores(table: Table, real: pd.DataFrame, synthetic: pd.DataFrame) -> d
 
 
 def decoded_scores(
-    table: Table, real: pd.DataFrame, held_out: pd.DataFrame, synthetic: pd.DataFrame, *, seed: int
+    table: RealTable,
+    real: pd.DataFrame,
+    held_out: pd.DataFrame,
+    synthetic: pd.DataFrame,
+    *,
+    seed: int,
 ) -> dict[str, float]:
     """``value_scores``, and what the rows are good for beside rows that no fit has seen.
 
@@ -70,11 +75,11 @@ def decoded_scores(
     return value_scores(table, real, synthetic) | useful
 
 
-def clipped(table: Table) -> list[str]:
+def clipped(table: RealTable) -> list[str]:
     """Sentences on the values that the declared domain does not hold, one for each column."""
     from sdv_privpgd.report.evaluation import said
 
-    lost = outside(table.schema, columns_of(table.frame))
+    lost = out_of_domain(table.schema, columns_of(table.frame))
     return [said(name, each) for name, each in lost.items() if each.share > 0]
 
 
@@ -133,7 +138,7 @@ def method_of(arguments: argparse.Namespace, name: str) -> Compared:
 
 def _fit(
     method: Compared,
-    table: Table,
+    table: RealTable,
     rows: pd.DataFrame,
     codes: np.ndarray,
     arguments: argparse.Namespace,
@@ -151,14 +156,16 @@ def _fit(
         small = (min(size, 16) for size in table.domain.sizes)  # as many codes as it may make
         made.require(Domain(table.domain.attributes, tuple(small)))
         reserved = preprocessing.reserved(table, delta)
-    books = Books(PrivacyLedger.open(epsilon, delta, Adjacency.REPLACE_ONE, reserved=reserved))
+    shared = SharedLedger(
+        PrivacyLedger.open(epsilon, delta, Adjacency.REPLACE_ONE, reserved=reserved)
+    )
     if preprocessing is None:
-        return run(Curator(Dataset(table.domain, codes), books), made), None
-    schema = preprocessing.schema(table, rows, books, made)
-    return run(PrivateTable(columns_of(rows)).curator(schema, books), made), schema
+        return run(Curator(Dataset(table.domain, codes), shared), made), None
+    schema = preprocessing.schema(table, rows, shared, made)
+    return run(PrivateTable(columns_of(rows)).curator(schema, shared), made), schema
 
 
-def table_of(arguments: argparse.Namespace, num_rows: int | None = None) -> Table:
+def table_of(arguments: argparse.Namespace, num_rows: int | None = None) -> RealTable:
     """The table that the arguments name, or ``num_rows`` of its rows."""
     if arguments.metadata is None:
         table = load(arguments.table, Path(arguments.data), arguments.cells)
@@ -173,7 +180,7 @@ def table_of(arguments: argparse.Namespace, num_rows: int | None = None) -> Tabl
 
 
 def scores_of(
-    table: Table,
+    table: RealTable,
     real: np.ndarray,
     synthetic: np.ndarray,
     test: np.ndarray,

@@ -22,7 +22,7 @@ from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.decoders import decoder_for
 from sdv_privpgd.columns.encoding import encode_table
 from sdv_privpgd.columns.facts import ColumnFacts
-from sdv_privpgd.columns.parsing import read_table
+from sdv_privpgd.columns.parser import read_table
 from sdv_privpgd.columns.positions import coupled
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.metrics.pairs import facts_of, keys_of
@@ -217,7 +217,7 @@ def check_names(names: Sequence[str]) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Table:
+class RealTable:
     """A table with its declared columns, each cut into at most ``cells`` cells. Not private.
 
     Numbers are cut into cells of equal width over their range. If there are more categories than
@@ -289,11 +289,11 @@ def decoded(schema: Schema, codes: np.ndarray, seed: int) -> pd.DataFrame:
     )
 
 
-def load(name: str, folder: Path, cells: int) -> Table:
+def load(name: str, folder: Path, cells: int) -> RealTable:
     """One of ``TABLES``, from its files in a folder."""
     frame, words = rows_and_facts(name, folder)
     facts = read_table(words, (), None)
-    return Table(
+    return RealTable(
         name=name,
         frame=frame,
         schema=Schema.of(facts, cells),
@@ -330,7 +330,7 @@ def rows_and_facts(name: str, folder: Path) -> tuple[pd.DataFrame, dict[str, dic
 
 def load_own(
     path: Path, metadata: Path, domain: Path | None, label: str | None, cells: int
-) -> Table:
+) -> RealTable:
     """A user's table from Parquet or CSV, with its SDV metadata and a public domain.
 
     Ranges in the metadata count as declared. ``domain`` maps columns to facts that replace them.
@@ -343,7 +343,9 @@ def load_own(
     if label is not None and label not in modelled:
         raise ValueError(f"--label {label!r} is not a modelled column: choose from {modelled!r}.")
     frame = read_rows(path, schema)
-    return Table(name=path.stem, frame=frame, schema=schema, cells=cells, label=label, facts=facts)
+    return RealTable(
+        name=path.stem, frame=frame, schema=schema, cells=cells, label=label, facts=facts
+    )
 
 
 def read_rows(path: Path, schema: Schema) -> pd.DataFrame:

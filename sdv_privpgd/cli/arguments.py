@@ -10,19 +10,19 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NoReturn
 
-from sdv_privpgd.cli import commands, synthesizing
-from sdv_privpgd.cli.reading import Typed
-from sdv_privpgd.cli.saying import PROGRAM
+from sdv_privpgd.cli import commands, fits
+from sdv_privpgd.cli.input_files import Typed
+from sdv_privpgd.cli.messages import PROGRAM
 
 _COMMANDS = (
-    *(synthesizing.synthesize, synthesizing.finish, synthesizing.check, synthesizing.plan),
+    *(fits.synthesize, fits.resume, fits.check, fits.plan),
     *(commands.sample, commands.evaluate, commands.draft_domain, commands.audit),
     *(commands.describe, commands.ledger, commands.registry, commands.identify),
-    *(synthesizing.measure, synthesizing.combine, synthesizing.from_tables, synthesizing.refine),
+    *(fits.measure, fits.combine, fits.from_tables, fits.add_budget),
 )
 """What runs the commands, by their names."""
 
-_AS_KEPT = ("finish", "sample", "evaluate", "refine")
+_AS_KEPT = ("resume", "sample", "evaluate", "add-budget")
 """Commands on a model, which knows how the text was written that it is of."""
 
 
@@ -45,8 +45,10 @@ def parser() -> argparse.ArgumentParser:
             allow_abbrev=False,
         )
         usual: dict[str, Any] = {}
-        told = "what synthesize was told; else " if name in _AS_KEPT else ""
-        own, *groups = re.split(r"^  (?=\S)", "\n".join(lines).replace("TOLD", told), flags=re.M)
+        keywords = "what synthesize was told; else " if name in _AS_KEPT else ""
+        own, *groups = re.split(
+            r"^  (?=\S)", "\n".join(lines).replace("TOLD", keywords), flags=re.M
+        )
         _add(command, own)
         for group in groups:
             title, _, options = group.partition("\n")
@@ -84,24 +86,24 @@ def _add(group: Any, options: str) -> dict[str, Any]:
         assert found is not None, line
         name, kind, how, usual, about = found.groups()
         is_option, is_header = name.startswith("--"), name.endswith("header")
-        told: dict[str, Any] = {"help": about, **_KINDS.get(kind, {"type": str})}
+        keywords: dict[str, Any] = {"help": about, **_KINDS.get(kind, {"type": str})}
         if is_header:
-            told |= {"dest": "header", "action": "store_const", "const": name == "--header"}
+            keywords |= {"dest": "header", "action": "store_const", "const": name == "--header"}
         elif kind is None:
-            told["action"] = "store_true"
+            keywords["action"] = "store_true"
         elif kind.startswith("{"):
-            told = {"help": about, "choices": kind.strip("{}").split(",")}
+            keywords = {"help": about, "choices": kind.strip("{}").split(",")}
         elif is_option:
-            told = {"metavar": kind, **told}
+            keywords = {"metavar": kind, **keywords}
         if how == "!":
-            told["required"] = True
+            keywords["required"] = True
         elif how == "*" and is_option:
-            told |= {"action": "append", "default": [], "help": f"{about}; may be repeated"}
+            keywords |= {"action": "append", "default": [], "help": f"{about}; may be repeated"}
         elif how:
-            told["nargs"] = how
+            keywords["nargs"] = how
         if usual is not None:
-            told["default"] = told.get("type", str)(usual)
-        added.append((one_of if is_header else group).add_argument(name, **told))
+            keywords["default"] = keywords.get("type", str)(usual)
+        added.append((one_of if is_header else group).add_argument(name, **keywords))
     return {each.dest: each.default for each in added}
 
 

@@ -14,12 +14,10 @@ import pandas as pd
 from sdv_privpgd.base.arguments import check_epsilon
 from sdv_privpgd.base.files import TREES, DamagedFileError, undamaged
 from sdv_privpgd.base.words import listed
-from sdv_privpgd.cli import linking
-from sdv_privpgd.cli.documents import metadata_of, read_metadata
-from sdv_privpgd.cli.journal import Journal, Model, after, is_unwritten, ledger_of
-from sdv_privpgd.cli.keeping import facts_of, fitted, how_to_finish, kept_in, paid_for
-from sdv_privpgd.cli.questions import questions, wanted
-from sdv_privpgd.cli.reading import (
+from sdv_privpgd.cli import linked_tables
+from sdv_privpgd.cli.checkpoint import facts_of, fitted, how_to_finish, kept_in, paid_for
+from sdv_privpgd.cli.fit_options import parse_condition, questions
+from sdv_privpgd.cli.input_files import (
     Kind,
     kind_read,
     kind_written,
@@ -27,10 +25,12 @@ from sdv_privpgd.cli.reading import (
     read_table,
     reading,
     tables_in,
-    told,
+    text_options,
 )
-from sdv_privpgd.cli.saying import CommandError, own_errors, report_in_options, say
-from sdv_privpgd.cli.writing import (
+from sdv_privpgd.cli.journal import Journal, Model, after, is_unwritten, ledger_of
+from sdv_privpgd.cli.messages import CommandError, own_errors, report_in_options, say
+from sdv_privpgd.cli.metadata_files import metadata_of, read_metadata
+from sdv_privpgd.cli.output_files import (
     Output,
     Outputs,
     check_report,
@@ -40,12 +40,12 @@ from sdv_privpgd.cli.writing import (
     sampled,
     write_out,
 )
-from sdv_privpgd.columns.dtypes import on_unread
+from sdv_privpgd.columns.dtypes import on_unreadable
 from sdv_privpgd.drafting.files import FILES, SHEETS, write_domain
 from sdv_privpgd.drafting.template import draft_domain as drafted
 from sdv_privpgd.drafting.template import sdtype_of
 from sdv_privpgd.fitting.families import FittedTables
-from sdv_privpgd.fitting.fitted import FittedTable, UnfinishedTable
+from sdv_privpgd.fitting.fitted_table import FittedTable, UnfinishedTable
 from sdv_privpgd.privacy.ledger_file import read_ledger
 from sdv_privpgd.report.about import KEY, card_path, digest_of_file, in_words, read_card
 from sdv_privpgd.report.page import Report
@@ -63,7 +63,7 @@ def describe(arguments: Namespace) -> None:
         raise CommandError("--ledger is for --officer, whose page counts all runs together.")
     kept = kept_in(arguments.model)
     if isinstance(kept, FittedTables):
-        linking.describe(arguments, kept)
+        linked_tables.describe(arguments, kept)
         return
     model = paid_for(arguments.model, kept)
     inputs = [arguments.model, arguments.ledger]
@@ -93,7 +93,7 @@ def sample(arguments: Namespace) -> None:
     rows of each of several tables that belong together.
     """
     if arguments.out.is_dir():
-        linking.sample(arguments, _conditions)
+        linked_tables.sample(arguments, _conditions)
         return
     kind_written(arguments.out)
     if bool(arguments.on) != (arguments.min_rows_like is not None):
@@ -147,7 +147,7 @@ def evaluate(arguments: Namespace) -> None:
     with Outputs(inputs=inputs, force=arguments.force) as outputs:
         out = outputs.open("--out", arguments.out)
         if is_linked:
-            compare = linking.comparing(arguments, kept)
+            compare = linked_tables.comparing(arguments, kept)
         else:
             model = fitted(arguments.model, paid_for(arguments.model, kept))
             dialect, facts = model.notes.get("dialect", {}), facts_of(model)
@@ -178,8 +178,8 @@ def draft_domain(arguments: Namespace) -> None:
             source: Any = known_types_in(tables, reading(arguments, tables[0]))
             source |= {name: _stand_in(own["sdtype"]) for name, own in typed.items()}
             known = {n: dtype for n, dtype in source.items() if dtype is not None}
-            for name in [each for each, dtype in known.items() if on_unread({each: dtype})]:
-                say(f"Left out. {on_unread({name: source.pop(name)})[0]}")
+            for name in [each for each, dtype in known.items() if on_unreadable({each: dtype})]:
+                say(f"Left out. {on_unreadable({name: source.pop(name)})[0]}")
             unknown = [n for n, dtype in source.items() if dtype is None and n not in typed]
         else:
             source = read_metadata(arguments.metadata)
@@ -217,7 +217,7 @@ def _conditions(
     arguments: Namespace, model: FittedTable, dialect: Mapping[str, Any]
 ) -> dict[str, Any]:
     """What all rows are to have. Numbers are written as in the model's table, or as is said."""
-    of_text = told(arguments, dialect, Kind(form="text"))
+    of_text = text_options(arguments, dialect, Kind(form="text"))
     signs = texts.Signs(of_text.get("decimal", "."), of_text.get("thousands"))
     own = model.fitted.description
     facts = {name: {**known, **own.in_words.get(name, {})} for name, known in own.words.items()}
@@ -228,7 +228,9 @@ def _conditions(
         )
     if len({name for name, _ in asked}) < len(asked):
         raise CommandError("--condition names a column twice: a range is written as LOW..HIGH.")
-    return {name: wanted("--condition", name, text, facts[name], signs) for name, text in asked}
+    return {
+        name: parse_condition("--condition", name, text, facts[name], signs) for name, text in asked
+    }
 
 
 def _named(pair: tuple[str, str], names: Collection[str]) -> tuple[str, str]:
@@ -366,9 +368,9 @@ def _audited(arguments: Namespace) -> Report:
         for name, usual in arguments.usual.items():
             if getattr(arguments, name) is None:
                 setattr(arguments, name, usual)
-        audited = partial(linking.audit, arguments)
+        audited = partial(linked_tables.audit, arguments)
         if not (arguments.link or arguments.max_children):
-            audited = partial(audit_fit, **questions(arguments).told, runs=arguments.runs)
+            audited = partial(audit_fit, **questions(arguments).options, runs=arguments.runs)
     else:
         for name in arguments.usual:
             if getattr(arguments, name) is not None:

@@ -1,4 +1,4 @@
-"""The books of a command: a ledger's file that is locked, read and written ahead of the table."""
+"""The ledger of a command: a ledger's file that is locked, read and written ahead of the table."""
 
 import math
 import os
@@ -14,10 +14,10 @@ from typing import Any
 
 from sdv_privpgd.base.arguments import check_epsilon
 from sdv_privpgd.base.files import DamagedFileError, undamaged
-from sdv_privpgd.cli.saying import CommandError, in_options, reason, say
+from sdv_privpgd.cli.messages import CommandError, in_options, reason, say
+from sdv_privpgd.cli.output_files import Outputs
 from sdv_privpgd.cli.start import undisturbed
-from sdv_privpgd.cli.writing import Outputs
-from sdv_privpgd.fitting.fitted import FittedTable, UnfinishedTable
+from sdv_privpgd.fitting.fitted_table import FittedTable, UnfinishedTable
 from sdv_privpgd.privacy import ledger_file
 from sdv_privpgd.privacy.accounting import epsilon_of
 from sdv_privpgd.privacy.ledger import Charge, PrivacyLedger
@@ -163,13 +163,13 @@ class Journal:
         """
         if self.earlier is None:
             return
-        books, (_, _, *names) = model.ledger, model.notes.get("ledger_file", ("", 0))
-        after(self.earlier, books)
+        ledger, (_, _, *names) = model.ledger, model.notes.get("ledger_file", ("", 0))
+        after(self.earlier, ledger)
         earlier = self.earlier
         for charge in earlier.charges:
             if charge.mechanism == PLANNED and charge.what in names:
                 earlier = _without(earlier, charge)
-        lacks = closed(replace(books, charges=_lacking(earlier, model, self.path)))
+        lacks = closed(replace(ledger, charges=_lacking(earlier, model, self.path)))
         self.earlier = after(earlier, lacks) if lacks.charges else earlier
         if lacks.charges:
             say(

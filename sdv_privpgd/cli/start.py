@@ -20,7 +20,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command line, shows its errors and warnings, and returns the exit status."""
     try:
         from sdv_privpgd.cli.arguments import parser
-        from sdv_privpgd.cli.saying import CommandError, say, say_warning
+        from sdv_privpgd.cli.messages import CommandError, say, say_warning
     except KeyboardInterrupt:
         print("sdv-privpgd: Nothing was spent.\nsdv-privpgd: interrupted", file=sys.stderr)
         return 130

@@ -10,7 +10,7 @@ import pandas as pd
 import pyarrow as pa
 
 from sdv_privpgd.base.arguments import SourceError
-from sdv_privpgd.columns.dtypes import unread
+from sdv_privpgd.columns.dtypes import is_unreadable
 
 INDEX = "__index_level_"
 """How pandas names an index without a name in a file."""
@@ -25,7 +25,7 @@ def dtypes_of(schema: pa.Schema) -> dict[str, Any]:
     """
     as_read = schema
     for place, field in enumerate(schema):
-        if unread(pd.ArrowDtype(field.type)):  # pandas would have objects
+        if is_unreadable(pd.ArrowDtype(field.type)):  # pandas would have objects
             as_read = as_read.set(place, field.with_type(pa.null()))
     plain = as_read.remove_metadata().empty_table().to_pandas().dtypes
     known = as_read.empty_table().to_pandas().dtypes
@@ -37,7 +37,7 @@ def dtypes_of(schema: pa.Schema) -> dict[str, Any]:
         if schema.names.count(name) > 1:
             continue  # refused, by name
         by_schema = pd.ArrowDtype(field.type)
-        if unread(by_schema) or (_typed(field.type) and name not in written):
+        if is_unreadable(by_schema) or (_typed(field.type) and name not in written):
             found[name] = by_schema
             continue
         dtype = known[name] if name in known else plain[name]

@@ -150,7 +150,7 @@ class Ticks(FieldsAlone):
 
 
 @dataclass(frozen=True)
-class Interval(FieldsAlone):
+class Reals(FieldsAlone):
     """Cells of equal width of the real numbers from ``low`` to ``high``.
 
     There are ``num_bins`` cells, or fewer if float64 has no numbers left between two edges. With
@@ -168,7 +168,7 @@ class Interval(FieldsAlone):
         """The first number of each cell, float64."""
         return self.edges[: len(self)]
 
-    def cut(self, numbers: Collection[float]) -> "Interval":
+    def cut(self, numbers: Collection[float]) -> "Reals":
         """The same numbers, in cells that begin at these as well, as far as they lie inside."""
         found = {number for number in numbers if self.low < number < self.high}
         starts = self.starts.tolist()
@@ -246,7 +246,7 @@ class Interval(FieldsAlone):
 
 _POWERS = 2.0 ** np.array([-62, -20, 0, 3, 7, 10, 14, 20, 31, 35, 40, 45, 52, 62])
 
-SIGNED_POWERS = Interval(
+SIGNED_POWERS = Reals(
     float(-_POWERS[-1]),
     float(_POWERS[-1]),
     1,

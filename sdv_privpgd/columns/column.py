@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sdv_privpgd.columns.bins import Categories, Interval, Merging, Ticks
+from sdv_privpgd.columns.bins import Categories, Merging, Reals, Ticks
 from sdv_privpgd.columns.number_formats import NumberFormat
 
 EXACT_IN_FLOAT = 2**53
@@ -40,7 +40,7 @@ class Column:
 
     name: str
     sdtype: str
-    cells: Categories | Ticks | Interval
+    cells: Categories | Ticks | Reals
     merging: Merging | None = None
     nullable: bool = True
     decimal_places: int | None = None

@@ -32,7 +32,7 @@ RENAME = "Give a name for each column with CsvFiles(names=...), beside CsvFiles(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reading:
+class Dialect:
     """The options for reading a table.
 
     Attributes:

@@ -15,7 +15,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from sdv_privpgd.base import cached_property
 from sdv_privpgd.base.domain import Clique, FieldsAlone
-from sdv_privpgd.columns.bins import BELOW_ONE, HARDLY, Interval, Merging, Ticks, merged_neighbors
+from sdv_privpgd.columns.bins import BELOW_ONE, HARDLY, Merging, Reals, Ticks, merged_neighbors
 from sdv_privpgd.columns.column import EXACT_IN_FLOAT, Column
 from sdv_privpgd.columns.scalars import LARGEST_WHOLE
 from sdv_privpgd.columns.units import IN_A_SECOND, UNITS
@@ -186,7 +186,7 @@ class Difference(FieldsAlone):
         if column.unit is not None:
             moments = values.astype(np.int64).astype(f"M8[{column.unit}]")
             return moments.astype(f"M8[{self.unit}]").astype(np.int64)
-        if isinstance(self.column.cells, Interval):
+        if isinstance(self.column.cells, Reals):
             return column.numbers(values).astype(np.float64)
         return values * int(column.tick / self.column.tick)
 
@@ -198,13 +198,13 @@ class Difference(FieldsAlone):
 
     def _values(self, column: Column, steps: np.ndarray, upwards: bool) -> np.ndarray:
         """Steps of the difference as values of a column's cells, rounded up or down."""
-        if isinstance(column.cells, Interval):
+        if isinstance(column.cells, Reals):
             return steps
         if column.unit is not None:
             moments = steps.astype(f"M8[{self.unit}]").astype(f"M8[{column.unit}]")
             values = moments.astype(np.int64)
             return values + (self._steps(column, values) < steps) if upwards else values
-        if isinstance(self.column.cells, Interval):
+        if isinstance(self.column.cells, Reals):
             ticks = steps / float(column.tick)
             whole = (np.ceil if upwards else np.floor)(ticks)
             return np.clip(whole, *column.cells.ends).astype(np.int64)  # floats may be far beyond
@@ -221,13 +221,13 @@ def difference_of(
     one possible difference. It is also ``None`` if it is too large for whole numbers.
     """
     facts = _described(low, high)
-    empty = Column(name=name, sdtype="numerical", cells=Interval(0.0, 1.0, 1), **facts)
+    empty = Column(name=name, sdtype="numerical", cells=Reals(0.0, 1.0, 1), **facts)
     if facts["decimal_places"] is None and facts["increment"] is None:
         largest = _largest(Difference(low, high, empty))
         if not 0 < largest < math.inf:
             return None
         cuts = largest * np.geomspace(_SMALL, 1.0, num_cells)[:-1]  # growing by one factor
-        cells = Interval(0.0, largest, num_cells, tuple(cuts.tolist()))
+        cells = Reals(0.0, largest, num_cells, tuple(cuts.tolist()))
         return Difference(low, high, replace(empty, cells=cells))
     draft = Difference(low, high, replace(empty, cells=Ticks(0, 0, 1)))
     if not _fits(draft) or all(_is_exact(column) for column in (low, high)):
@@ -246,7 +246,7 @@ def _largest(draft: Difference) -> Any:
 def _described(low: Column, high: Column) -> dict[str, Any]:
     """The facts on a difference that make its step fit both columns."""
     nullable = low.nullable or high.nullable
-    real = any(isinstance(column.cells, Interval) for column in (low, high))
+    real = any(isinstance(column.cells, Reals) for column in (low, high))
     places = max(low.decimal_places or 0, high.decimal_places or 0)
     increment = None
     if low.increment is not None and high.increment is not None:

@@ -101,10 +101,10 @@ def facts_of_dtype(dtype: Any) -> NumberFacts:
     )
 
 
-def unread(dtype: Any) -> bool:
+def is_unreadable(dtype: Any) -> bool:
     """Whether no type of column reads what a column of the dtype holds, which is public."""
     if isinstance(dtype, pd.CategoricalDtype):
-        return dtype.categories is not None and unread(dtype.categories.dtype)
+        return dtype.categories is not None and is_unreadable(dtype.categories.dtype)
     if isinstance(dtype, pd.ArrowDtype) and dtype.kind == "O":
         return _unread_of_arrow(dtype.pyarrow_dtype)
     return dtype.kind in "mc" or isinstance(dtype, pd.PeriodDtype | pd.IntervalDtype)
@@ -120,9 +120,9 @@ def _unread_of_arrow(kind: Any) -> bool:
     return types.is_nested(kind) or types.is_interval(kind)
 
 
-def on_unread(dtypes: Mapping[str, Any]) -> list[str]:
+def on_unreadable(dtypes: Mapping[str, Any]) -> list[str]:
     """A sentence on the columns that no type of column reads, and how to convert them. Public."""
-    found = {name: _written(dtype) for name, dtype in dtypes.items() if unread(dtype)}
+    found = {name: _written(dtype) for name, dtype in dtypes.items() if is_unreadable(dtype)}
     if not found:
         return []
     return [

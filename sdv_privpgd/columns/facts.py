@@ -110,7 +110,7 @@ class NumberFacts(_RangedFacts):
         return exactly(low), exactly(high)
 
     @property
-    def unread(self) -> str:
+    def unparsed(self) -> str:
         """Why values that are there may not be read, and what mends it, after "they are"."""
         is_percent = "%" in getattr(self.number_format, "example", "")
         more = " A workbook keeps 12 % as the number 0.12, which is no percentage in text."
@@ -126,7 +126,7 @@ class WeightFacts(NumberFacts):
     """What is known of a column that says how much rows count. It is read as plain numbers."""
 
     @property
-    def unread(self) -> str:
+    def unparsed(self) -> str:
         """Why weights that are there may not be read, and what mends it, after "they are"."""
         return "no plain numbers such as 1234.5. Weights are read as such alone: convert them."
 
@@ -193,7 +193,7 @@ class DateFacts(_RangedFacts):
         return replace(super().and_found(found), datetime_format=found.datetime_format)
 
     @property
-    def unread(self) -> str:
+    def unparsed(self) -> str:
         """Why values that are there may not be read, and what mends it, after "they are"."""
         written = "declare their datetime_format; without one only text like '2024-01-31' is read"
         if self.datetime_format is not None:
@@ -231,7 +231,7 @@ class CategoryFacts(_Facts):
         return not self.values and self.other is None
 
     @property
-    def unread(self) -> str:
+    def unparsed(self) -> str:
         """Why values that are there may not be read, and what mends it, after "they are"."""
         if self.lacks_domain:
             return (
@@ -255,7 +255,7 @@ class TruthFacts(_Facts):
     sdtype: ClassVar[str] = "boolean"
 
     @property
-    def unread(self) -> str:
+    def unparsed(self) -> str:
         """Why values that are there may not be read, and what mends it, after "they are"."""
         read = " and ".join(map(str, self.values or ("true", "false, 1", "0")))
         others = "true_value and false_value say others, such as '1' and '0' of text"

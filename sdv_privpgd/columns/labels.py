@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sdv_privpgd.base.words import dates, grouped, number, short_number
-from sdv_privpgd.columns.bins import Categories, Interval, Ticks
+from sdv_privpgd.columns.bins import Categories, Reals, Ticks
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.dates import write_dates
 from sdv_privpgd.columns.units import DAYS
@@ -36,7 +36,7 @@ def code_names(column: Column) -> Names:
     cells = column.cells
     if isinstance(cells, Categories):
         lows = highs = ticks = [str(value) for value in cells.values]
-    elif isinstance(cells, Interval):
+    elif isinstance(cells, Reals):
         edges = [number(edge) for edge in cells.edges]
         lows, highs = edges[: len(cells)], edges[-len(cells) :]
         ticks = [short_number(edge) for edge in cells.edges]
@@ -55,7 +55,7 @@ def code_labels(column: Column) -> list[str]:
     return list(code_names(column).labels)
 
 
-def _label(low: str, high: str, held: Sequence[int], cells: Categories | Ticks | Interval) -> str:
+def _label(low: str, high: str, held: Sequence[int], cells: Categories | Ticks | Reals) -> str:
     if low == high:
         return low
     if isinstance(cells, Categories):

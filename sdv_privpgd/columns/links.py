@@ -16,7 +16,7 @@ from sdv_privpgd.base import cached_property
 from sdv_privpgd.base.arguments import check_flag, check_integer
 from sdv_privpgd.base.domain import FieldsAlone
 from sdv_privpgd.base.words import listed
-from sdv_privpgd.columns.declared import Key
+from sdv_privpgd.columns.declarations import Key
 from sdv_privpgd.columns.facts import NumberFacts
 from sdv_privpgd.columns.visits import since
 from sdv_privpgd.columns.vocabulary import MODELLED, facts_in, words_of

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from sdv_privpgd.columns.bins import Interval, Ticks
+from sdv_privpgd.columns.bins import Reals, Ticks
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.dates import BEYOND, instants, precisions, to_ticks
 from sdv_privpgd.columns.encoders import encode
@@ -58,7 +58,7 @@ class Reading:
 
     name: str
     asks: frozenset[str]
-    cells: Interval | Ticks
+    cells: Reals | Ticks
     datetime_format: str | None = None
     number_format: NumberFormat | None = None
 
@@ -139,10 +139,10 @@ class Readable:
             listed, places = distinct(series)
             looks = np.array([_look(cell) for cell in listed])[places]
         values, missing, low, high = self._read(series)
-        unread = np.array(missing)
-        unread[missing] = are_there(series.loc[missing])
+        unparsed = np.array(missing)
+        unparsed[missing] = are_there(series.loc[missing])
         codes = [np.maximum(looks, 2), 1, 3, 4]
-        yield np.select([unread, missing, values < low, values > high], codes, looks)
+        yield np.select([unparsed, missing, values < low, values > high], codes, looks)
 
     def _read(self, series: pd.Series) -> tuple[np.ndarray, np.ndarray, Any, Any]:
         """Values, which cells have none that is declared, and the ends of the range."""

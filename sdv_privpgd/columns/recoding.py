@@ -65,8 +65,8 @@ class Recoding(FieldsAlone):
             listed, places = distinct(series)
             found |= np.array([self._is_code(cell) for cell in listed])[places]
         if isinstance(self.facts, DateFacts):
-            moments, unread = instants(series, self.facts.datetime_format)
-            found |= ~unread & np.isin(moments, self._moments)
+            moments, unparsed = instants(series, self.facts.datetime_format)
+            found |= ~unparsed & np.isin(moments, self._moments)
         return found
 
     def _is_code(self, cell: Any) -> bool:
@@ -95,8 +95,8 @@ class Recoding(FieldsAlone):
     def _moments(self) -> np.ndarray:
         assert isinstance(self.facts, DateFacts)
         codes = pd.Series(self.facts.missing_codes or (), dtype=object)
-        moments, unread = instants(codes, self.facts.datetime_format)
-        return moments[~unread]
+        moments, unparsed = instants(codes, self.facts.datetime_format)
+        return moments[~unparsed]
 
     def _group(self, cell: Any) -> Any:
         """The group of a code; a cell that is none, or in no group, stays what it is."""

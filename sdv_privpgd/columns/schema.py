@@ -7,10 +7,10 @@ from typing import Any, NoReturn
 from sdv_privpgd.base.arguments import check_integer
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.columns.column import Column
-from sdv_privpgd.columns.cutting import USUAL_BINS, column_of
+from sdv_privpgd.columns.cuts import USUAL_BINS, column_of
 from sdv_privpgd.columns.differences import Difference
 from sdv_privpgd.columns.facts import ColumnFacts, without_domain
-from sdv_privpgd.columns.parsing import read_table
+from sdv_privpgd.columns.parser import read_table
 from sdv_privpgd.columns.vocabulary import needed
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from sdv_privpgd.base.arguments import check_known
 from sdv_privpgd.columns.column import Column
-from sdv_privpgd.columns.cutting import USUAL_BINS, column_of
+from sdv_privpgd.columns.cuts import USUAL_BINS, column_of
 from sdv_privpgd.columns.facts import CategoryFacts, ColumnFacts, DateFacts, NumberFacts
 from sdv_privpgd.columns.units import IN_A_SECOND
 

@@ -17,7 +17,7 @@ import pandas as pd
 from sdv_privpgd.base.arguments import shown
 from sdv_privpgd.columns.bins import BELOW_ONE
 from sdv_privpgd.columns.column import Column
-from sdv_privpgd.columns.cutting import column_of
+from sdv_privpgd.columns.cuts import column_of
 from sdv_privpgd.columns.decoders import decoder_for
 from sdv_privpgd.columns.differences import OrderedPair
 from sdv_privpgd.columns.encoding import encode_table
@@ -420,7 +420,7 @@ class Constraints:
         if all(refusals):
             raise ConstraintError(refusals[0][0])
 
-    def doubts(self, schema: Schema) -> list[str]:
+    def diagnostics(self, schema: Schema) -> list[str]:
         """Returns a sentence on black boxes, if no row that is made up of a schema meets them."""
         boxes = [each for each in self.declared if isinstance(each, Decides) and not each.columns]
         if not boxes or not schema.columns:

@@ -44,7 +44,7 @@ class Predicate(Protocol):
 
 
 @dataclass(frozen=True)
-class _Rows:
+class _RepairedRows:
     """Codes and positions in their cells, both of shape (row, attribute).
 
     Columns in ``held`` stay as they are when the rows are repaired.
@@ -58,11 +58,11 @@ class _Rows:
     def __len__(self) -> int:
         return len(self.codes)
 
-    def at(self, which: np.ndarray) -> "_Rows":
+    def at(self, which: np.ndarray) -> "_RepairedRows":
         """A copy of the rows at these indices."""
         return replace(self, codes=self.codes[which], positions=self.positions[which])
 
-    def put(self, which: np.ndarray, rows: "_Rows") -> None:
+    def put(self, which: np.ndarray, rows: "_RepairedRows") -> None:
         """Overwrites the rows at these indices."""
         self.codes[which], self.positions[which] = rows.codes, rows.positions
 
@@ -105,11 +105,11 @@ class Repair:
         them. Codes and values are taken from the rows themselves unless ``donors`` that obey are
         given.
         """
-        rows = _Rows(codes.copy(), positions.copy(), held, generator)
-        given = None if donors is None else _Rows(*donors, held, generator)
+        rows = _RepairedRows(codes.copy(), positions.copy(), held, generator)
+        given = None if donors is None else _RepairedRows(*donors, held, generator)
         if not kept:
             return rows.codes, rows.positions, self._repair(rows, given)
-        fixed = _Rows(codes.copy(), positions.copy(), {*held, *kept}, generator)
+        fixed = _RepairedRows(codes.copy(), positions.copy(), {*held, *kept}, generator)
         self._fit_cells(fixed, given)
         obeys = self._obeys(fixed)
         bad = np.flatnonzero(~obeys)
@@ -118,7 +118,7 @@ class Repair:
         fixed.put(bad, own)
         return fixed.codes, fixed.positions, obeys
 
-    def _repair(self, rows: _Rows, donors: _Rows | None) -> np.ndarray:
+    def _repair(self, rows: _RepairedRows, donors: _RepairedRows | None) -> np.ndarray:
         """Repairs rows in place and returns which of them obey."""
         # One row in this many must obey: rows made from fewer would be copies of a few rows.
         fewest = 1000
@@ -159,7 +159,7 @@ class Repair:
                 obeys[taking] = True
         return obeys
 
-    def _beside(self, row: _Rows, donors: _Rows) -> _Rows:
+    def _beside(self, row: _RepairedRows, donors: _RepairedRows) -> _RepairedRows:
         """Donors that obey together with the row's values in the held columns."""
         beside = 256  # the number of donor rows that are tried together with held values
         if not row.held:
@@ -171,7 +171,7 @@ class Repair:
         self._fit_cells(tried, donors)
         return tried.at(self._obeys(tried))
 
-    def _take(self, rows: _Rows, donors: _Rows, *, with_values: bool) -> None:
+    def _take(self, rows: _RepairedRows, donors: _RepairedRows, *, with_values: bool) -> None:
         """Gives rows the codes of their nearest donors in the columns of rules, in place."""
         names = list(self._axes)
         if not self._predicates:  # which may concern any column
@@ -183,7 +183,7 @@ class Repair:
         if with_values:
             rows.positions[:, free] = donors.positions[np.ix_(taken, free)]
 
-    def _fit_cells(self, rows: _Rows, donors: _Rows | None) -> None:
+    def _fit_cells(self, rows: _RepairedRows, donors: _RepairedRows | None) -> None:
         """Moves codes to cells that can hold rows which obey, then values inside them.
 
         Before that, columns in order are computed from each other and the difference.
@@ -193,7 +193,9 @@ class Repair:
             self._move(rows, group, donors)
         self._settle(rows)
 
-    def _move(self, rows: _Rows, group: Sequence[Rule], donors: _Rows | None) -> None:
+    def _move(
+        self, rows: _RepairedRows, group: Sequence[Rule], donors: _RepairedRows | None
+    ) -> None:
         """Moves codes to cells that can hold rows which obey rules, if there are any; in place.
 
         Without ``donors`` that obey the rows themselves are asked.
@@ -228,7 +230,7 @@ class Repair:
             near = self._nearest(rows.at(taking), best, others)
             codes[np.ix_(taking, axes)] = best[near][:, axes]
 
-    def _nearest(self, rows: _Rows, pool: np.ndarray, axes: np.ndarray) -> np.ndarray:
+    def _nearest(self, rows: _RepairedRows, pool: np.ndarray, axes: np.ndarray) -> np.ndarray:
         """The index of each row's nearest row among those examined in the pool."""
         chunk = 256  # rows that are compared with all donors at a time
         looked = rows.generator.permutation(len(pool))[:_DONORS]
@@ -276,7 +278,7 @@ class Repair:
             for rule in self._rules
         ]
 
-    def _obeys(self, rows: _Rows) -> np.ndarray:
+    def _obeys(self, rows: _RepairedRows) -> np.ndarray:
         obeys = np.ones(len(rows), dtype=bool)
         for met in self._met(rows.codes, rows.positions):
             obeys &= met
@@ -286,17 +288,17 @@ class Repair:
                 obeys &= predicate(decoded)
         return obeys
 
-    def _put_differences(self, rows: _Rows) -> None:
+    def _put_differences(self, rows: _RepairedRows) -> None:
         if self._differences:
             codes, places = self._by_name(rows.codes), self._by_name(rows.positions)
             put_differences(self._differences, codes, places, rows.held)  # these are views
 
-    def _settle(self, rows: _Rows) -> None:
+    def _settle(self, rows: _RepairedRows) -> None:
         if self._orders:
             codes, places = self._by_name(rows.codes), self._by_name(rows.positions)
             settle(self._orders, codes, places, rows.generator, rows.held)  # in place, as above
 
-    def _try_again(self, rows: _Rows, obeys: np.ndarray) -> None:
+    def _try_again(self, rows: _RepairedRows, obeys: np.ndarray) -> None:
         """Places the values of rows that do not obey anew, and updates ``obeys`` in place."""
         # The number of times that values are placed anew before a row takes another row's values.
         tries = 4

@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 
 from sdv_privpgd.base.domain import Clique, Domain
-from sdv_privpgd.columns.bins import BELOW_ONE, Categories, Interval
+from sdv_privpgd.columns.bins import BELOW_ONE, Categories, Reals
 from sdv_privpgd.columns.column import EXACT_IN_FLOAT, Column
 from sdv_privpgd.columns.date_formats import survive_writing
 from sdv_privpgd.columns.differences import Difference
@@ -243,7 +243,7 @@ class Order:
         end = self.bound(self.values(other, np.array([code]), place), upwards)
         cells, merging = column.cells, column.merging
         assert not isinstance(cells, Categories)
-        if isinstance(cells, Interval):
+        if isinstance(cells, Reals):
             bound = float(end[0])
             if upwards:
                 bound += (bound - float(cells.edges[len(cells) - 1])) / steps

@@ -16,8 +16,8 @@ import numpy as np
 from scipy.special import ndtr, ndtri  # pyright: ignore[reportMissingTypeStubs]
 
 from sdv_privpgd.base import cached_property
-from sdv_privpgd.columns.bins import SIGNED_POWERS, Interval, Ticks
-from sdv_privpgd.columns.cutting import USUAL_BINS
+from sdv_privpgd.columns.bins import SIGNED_POWERS, Reals, Ticks
+from sdv_privpgd.columns.cuts import USUAL_BINS
 from sdv_privpgd.columns.dates import EARLIEST, LATEST
 from sdv_privpgd.estimate.noisy_tables import NoisyTable, Total
 from sdv_privpgd.estimate.support import outstanding, pooled, simplex_projection
@@ -180,7 +180,7 @@ class Density:
         It has a code's rows in a narrow cell, more than noise may hide beyond it, and is much
         denser than what is before it.
         """
-        rows, noise = (each[self.reach :] for each in self.beyond)
+        rows, noise = (each[self.reach :] for each in self.tail_counts)
         held, edges = self._held(slice(self.reach)), self.edges[: self.reach + 1] / MANY
         shares, widths = held / max(held.sum(), _TINIEST), np.diff(edges)
         return bool(
@@ -198,7 +198,7 @@ class Density:
         """
         if self.is_capped:
             return self.reach
-        counts, noise = self.beyond
+        counts, noise = self.tail_counts
         needed = np.flatnonzero((counts + HINT * noise)[self.reach :] > _HIDDEN * rows)
         if not needed.size:
             return self.reach
@@ -227,7 +227,7 @@ class Density:
         return self.shares(edges) * lighter[cells - 1]
 
     @cached_property
-    def beyond(self) -> tuple[np.ndarray, np.ndarray]:
+    def tail_counts(self) -> tuple[np.ndarray, np.ndarray]:
         """The rows of each cell and all after it, and the standard deviations of their noise."""
         places, blocks = np.arange(self.counts.size), np.arange(self.sums.size)
         left = np.searchsorted(self.of_cell, blocks, side="right")[self.of_cell] - places
@@ -239,7 +239,7 @@ class Density:
         """The rows from a cell on, and one standard deviation of their noise."""
         if place == self.counts.size:
             return 0.0
-        counts, noise = self.beyond
+        counts, noise = self.tail_counts
         return max(float(counts[place]), 0.0) + float(noise[place])
 
     def _variances_of(self, first: np.ndarray, number: np.ndarray) -> np.ndarray:
@@ -455,7 +455,7 @@ class Grid:
     They are narrow where people's numbers and dates usually lie.
     """
 
-    cells: Interval | Ticks
+    cells: Reals | Ticks
     edges: np.ndarray  # where they begin and the last one ends, of dates in nanoseconds
     usual: tuple[float, float]  # the ends of where most columns lie: a hint of rows is enough
     rare: tuple[float, float]  # those of where few do. Beyond them rows must be clear

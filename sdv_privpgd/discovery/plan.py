@@ -20,8 +20,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sdv_privpgd.columns.bins import Interval, Ticks
-from sdv_privpgd.columns.cutting import MOST_CATEGORIES, USUAL_BINS, column_of
+from sdv_privpgd.columns.bins import Reals, Ticks
+from sdv_privpgd.columns.cuts import MOST_CATEGORIES, USUAL_BINS, column_of
 from sdv_privpgd.columns.differences import Difference
 from sdv_privpgd.columns.facts import (
     CategoryFacts,
@@ -33,16 +33,21 @@ from sdv_privpgd.columns.facts import (
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.columns.vocabulary import words_of
 from sdv_privpgd.discovery.density import CLEAR, HINT, LIGHT, MANY, Density
-from sdv_privpgd.discovery.first_look import (
+from sdv_privpgd.discovery.first_queries import (
     LOOK_SHARE,
     SIZES,
-    FirstLook,
+    FirstQueries,
     Values,
     categories,
     frequencies,
     square_of,
 )
-from sdv_privpgd.discovery.outside import Fenced, fenced, fenced_whole, part_for_short
+from sdv_privpgd.discovery.out_of_range import (
+    OutOfRange,
+    out_of_range,
+    part_for_short,
+    whole_out_of_range,
+)
 from sdv_privpgd.discovery.ranges import SINGLE, Rough, edges_of, looked_into
 from sdv_privpgd.discovery.transcript import Inquiry
 from sdv_privpgd.estimate.noisy_tables import NoisyTable, Total, estimate_total
@@ -64,12 +69,12 @@ counted in several cells, each with its own noise."""
 class Discovery(NamedTuple):
     """What was found of each column, but for what was declared besides its range. Public.
 
-    ``doubts`` are to be said of columns whose range did not stand out from the noise, or beyond
-    whose declared range many rows lie. The number of rows is that of fine grids, and noisy.
+    ``diagnostics`` are to be said of columns whose range did not stand out from the noise, or
+    beyond whose declared range many rows lie. The number of rows is that of fine grids, and noisy.
     """
 
     facts: dict[str, ColumnFacts]
-    doubts: dict[str, str]
+    diagnostics: dict[str, str]
     num_rows: float | None = None
 
 
@@ -113,8 +118,8 @@ def discover(
     """
     if not undeclared and not short:
         return Discovery({}, {})
-    ledger = inquiry.books.ledger
-    first = FirstLook(undeclared, ledger, share, for_categories)
+    ledger = inquiry.shared.ledger
+    first = FirstQueries(undeclared, ledger, share, for_categories)
     seen = first.ask(inquiry, require)
     others = [name for name in undeclared if name not in first.asks["categories"]]
     rough = {name: seen.rough.get(name, Rough(undeclared[name])) for name in others}
@@ -122,20 +127,22 @@ def discover(
     facts: dict[str, ColumnFacts] = {
         name: categories(undeclared[name], each) for name, each in seen.categories.items()
     }
-    doubts = {
-        name: _doubt(name, each.known) for name, each in seen.rough.items() if not each.is_clear
+    diagnostics = {
+        name: _diagnostic(name, each.known)
+        for name, each in seen.rough.items()
+        if not each.is_clear
     }
     stddev = _noise(left / max(len(rough), 1), ledger)
     fine = {
-        name: fenced(name, each.cut(stddev, undeclared[name]), undeclared[name], at_last=True)
+        name: out_of_range(name, each.cut(stddev, undeclared[name]), undeclared[name], at_last=True)
         for name, each in rough.items()
     }
-    whole = {name: fenced_whole(name, each) for name, each in short.items()}
+    whole = {name: whole_out_of_range(name, each) for name, each in short.items()}
     # One number without a precision has no room beyond it.
     apart = {name: each for name, each in whole.items() if each.declared}
     fences = {**fine, **apart}
     if not fences:
-        return Discovery(facts, doubts)
+        return Discovery(facts, diagnostics)
     schema = Schema(tuple(each.column for each in fences.values()))
     asker, paid = inquiry.about(schema, inquiry.progress), part_for_short(len(apart))
     counted = asker.tables(fine, left, FINE_GRIDS)
@@ -146,7 +153,7 @@ def discover(
     for name, fence in fences.items():
         answer, likely = answers[name], fence.groups(answers[name], total)
         if said := fence.sentences(likely, total):
-            doubts[name] = " ".join([*filter(None, [doubts.get(name)]), *said])
+            diagnostics[name] = " ".join([*filter(None, [diagnostics.get(name)]), *said])
         fence = fence.opened(likely.clear)
         own = undeclared.get(name) if name in rough else None
         if isinstance(own, CategoryFacts):
@@ -156,7 +163,7 @@ def discover(
             counts = fence.counted(answer, likely.clear)
             facts[name] = looked_into(fence.inner, counts, own, rough[name], held)
     return Discovery(
-        facts, doubts, estimate_total(domain, [*counted.values()]).value if counted else None
+        facts, diagnostics, estimate_total(domain, [*counted.values()]).value if counted else None
     )
 
 
@@ -218,7 +225,7 @@ def _is_shapeless(name: str, facts: ColumnFacts, num_bins: int) -> bool:
     cells = column_of(name, facts, num_bins).cells
     if isinstance(cells, Ticks):
         return cells.last - cells.first >= len(cells)
-    return isinstance(cells, Interval) and cells.low < cells.high
+    return isinstance(cells, Reals) and cells.low < cells.high
 
 
 def _closer(
@@ -235,7 +242,7 @@ def _closer(
     narrow columns with noise of a 32nd of all rows, 0.008 with a 128th and 0.011 with a 256th.
     """
     most_looks = 12  # so many find days among all nanoseconds
-    rough, rows, ledger = dict(rough), inquiry.rows, inquiry.books.ledger
+    rough, rows, ledger = dict(rough), inquiry.rows, inquiry.shared.ledger
     enough = 1 if rows is None else max(int(rows / (MANY**2 * HINT)), 1)
     for _ in range(most_looks):
         part = budget * LOOK_SHARE / max(len(rough), 1)
@@ -260,17 +267,17 @@ def _noise(part: Fraction, ledger: PrivacyLedger) -> float:
 
 def _next_look(
     name: str, rough: Rough, known: ColumnFacts, rows: int | None, stddev: float
-) -> Fenced | None:
+) -> OutOfRange | None:
     """The column in the cells of its next closer look; ``None`` if it needs none."""
     facts = rough.closer(rows, stddev)
     if facts is None:
         return None
-    found = fenced(name, facts, known)
+    found = out_of_range(name, facts, known)
     before = 1 if rough.density is None else len(rough.density.counts)
     return found if before < found.inner.num_values <= SINGLE else None
 
 
-def _doubt(name: str, known: ColumnFacts) -> str:
+def _diagnostic(name: str, known: ColumnFacts) -> str:
     words = words_of(known)
     return (
         f"No range of {name!r} stood out from the noise: it was taken to be at most "

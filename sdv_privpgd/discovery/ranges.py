@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sdv_privpgd.columns.bins import Categories, Interval, Ticks
+from sdv_privpgd.columns.bins import Categories, Reals, Ticks
 from sdv_privpgd.columns.column import Column
-from sdv_privpgd.columns.cutting import USUAL_BINS, column_of
+from sdv_privpgd.columns.cuts import USUAL_BINS, column_of
 from sdv_privpgd.columns.date_formats import survive_writing
 from sdv_privpgd.columns.dates import BEYOND, CLOCKS, LATEST, to_ticks
 from sdv_privpgd.columns.facts import (
@@ -92,7 +92,7 @@ class Rough(NamedTuple):
             days = np.array(USUAL_DATES).astype(np.int64) * DAY
             return to_ticks(np.append(days, days + DAY), column.unit)
         alone = [0.0, 1.0, *list(self.alone)[: SINGLE // 8]]
-        if isinstance(column.cells, Interval):
+        if isinstance(column.cells, Reals):
             return np.append(alone, np.nextafter(alone, np.inf))
         ticks = _ticks(column, np.array([*alone, *USUAL_NUMBERS]))
         ticks = np.rint(ticks[np.isclose(ticks, np.rint(ticks), atol=0.01)])
@@ -199,7 +199,7 @@ def looked_into(
     nullable = missing > answer.stddev if known.nullable is None and not has_range else None
     assert not isinstance(column.cells, Categories)
     finer = _ticks(column, density.finer)
-    finer = finer if isinstance(column.cells, Interval) else np.ceil(finer).astype(np.int64)
+    finer = finer if isinstance(column.cells, Reals) else np.ceil(finer).astype(np.int64)
     cells = column.cells.cut(finer.tolist())
     edges, ends = edges_of(replace(column, cells=cells)), density.edges[[first, last]]
     is_kept = ~np.isin(edges, np.setdiff1d(density.idle, ends))
@@ -228,7 +228,7 @@ def inside(cuts: Sequence[Number], facts: NumberFacts | DateFacts) -> tuple:
 def edges_of(column: Column) -> np.ndarray:
     """Where the cells begin, and where the next one would, float64, of dates in nanoseconds."""
     cells, unit = column.cells, column.unit
-    if isinstance(cells, Interval):
+    if isinstance(cells, Reals):
         return np.append(cells.edges[: len(cells)], cells.edges[-1])
     assert isinstance(cells, Ticks)
     ticks = np.append(cells.starts, cells.last + 1)
@@ -254,7 +254,7 @@ def _within(known: Ranged, low: Number, high: Number) -> Ranged:
 
 def _ticks(column: Column, values: np.ndarray) -> np.ndarray:
     """Numbers, or moments in nanoseconds since 1970, as the cells of a column hold them."""
-    if isinstance(column.cells, Interval):
+    if isinstance(column.cells, Reals):
         return values.copy()
     if column.unit is None:
         ticks = values * 10.0 ** (column.decimal_places or 0)
@@ -280,7 +280,7 @@ def _written(column: Column, ticks: np.ndarray) -> list:
 def _range_of(column: Column, first: int, last: int) -> tuple[Number, Number]:
     """The range from one cell to another, of dates in nanoseconds since 1970."""
     cells = column.cells
-    if isinstance(cells, Interval):
+    if isinstance(cells, Reals):
         edges, largest = cells.edges, float(cells.largest[last])
         is_one = edges[last] == largest  # a cap, which no range goes beyond
         return float(edges[first]), largest if is_one else float(edges[last + 1])

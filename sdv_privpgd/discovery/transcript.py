@@ -16,7 +16,7 @@ from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.columns.units import zone_of
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.curator import Curator
-from sdv_privpgd.privacy.ledger import Books
+from sdv_privpgd.privacy.ledger import SharedLedger
 from sdv_privpgd.privacy.queries import MarginalQuery, Measurement, Query
 
 
@@ -28,7 +28,7 @@ class Answered:
     """
 
     what: str
-    asked: tuple[str, ...]
+    names: tuple[str, ...]
     found: Any
     stddev: float
     has_threshold: bool
@@ -44,28 +44,28 @@ class Transcript:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Inquiry:
-    """A table with the books that pay for questions, and with what was answered so far."""
+    """A table with the ledger that pays for questions, and with what was answered so far."""
 
     table: PrivateTable
-    books: Books
+    shared: SharedLedger
     transcript: Transcript = field(default_factory=Transcript)
     progress: Progress = silent
 
     @property
     def rows(self) -> int | None:
         """The number of rows, if it is public."""
-        return self.table.known_rows(self.books.ledger.adjacency)
+        return self.table.known_rows(self.shared.ledger.adjacency)
 
     def about(self, schema: Schema, progress: Progress = silent) -> "Asker":
         """Who asks about codes, of dates by the clock of their time zone."""
         dtypes = self.table.dtypes.items()
         schema = schema.typed({n: own for n, own in dtypes if zone_of(inner_of(own)) is not None})
-        return Asker(self, lambda: self.table.curator(schema, self.books, progress=progress))
+        return Asker(self, lambda: self.table.curator(schema, self.shared, progress=progress))
 
     def at_first(self, readings: Sequence[Any], *more: Any) -> "Asker":
         """Who asks about columns of which little is known."""
         return Asker(
-            self, lambda: self.table.first_look(readings, self.books, self.progress, *more)
+            self, lambda: self.table.first_queries(readings, self.shared, self.progress, *more)
         )
 
 
@@ -114,18 +114,18 @@ class Asker:
         ask = lambda: self._curator.discover(mu_squared, delta, what=what, names=names)
         return self._answer(what, names, ask, has_threshold=True)
 
-    def _answer(self, what: str, asked: Iterable[str], ask: Callable[[], Any], **kind: bool) -> Any:
+    def _answer(self, what: str, names: Iterable[str], ask: Callable[[], Any], **kind: bool) -> Any:
         """What was answered to that before, or what is answered now.
 
         Raises ``ValueError`` if something else was asked at this place before.
         """
-        known, asked = self.inquiry.transcript, tuple(asked)
+        known, names = self.inquiry.transcript, tuple(names)
         if known.next == len(known.answered):
-            found, charges = ask(), self.inquiry.books.ledger.charges
-            now = Answered(what=what, asked=asked, found=found, stddev=charges[-1].stddev, **kind)
+            found, charges = ask(), self.inquiry.shared.ledger.charges
+            now = Answered(what=what, names=names, found=found, stddev=charges[-1].stddev, **kind)
             known.answered = *known.answered, now
         answered = known.answered[known.next]
-        if (answered.what, answered.asked) != (what, asked):
+        if (answered.what, answered.names) != (what, names):
             raise ValueError(
                 "The settings that decide what is looked for have changed since the fit that is "
                 "to be finished: public_domain, the metadata or constraints. Set them back, or "

@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from sdv_privpgd.columns.declared import Boolean, TimeOfDay
+from sdv_privpgd.columns.declarations import Boolean, TimeOfDay
 from sdv_privpgd.columns.dialect import percent_of
 from sdv_privpgd.columns.scalars import number_in
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from sdv_privpgd._lazy import need
-from sdv_privpgd.columns.declared import TimeOfDay
-from sdv_privpgd.columns.dtypes import chosen, is_decimal, is_of_times, is_whole, on_unread
+from sdv_privpgd.columns.declarations import TimeOfDay
+from sdv_privpgd.columns.dtypes import chosen, is_decimal, is_of_times, is_whole, on_unreadable
 from sdv_privpgd.columns.vocabulary import modelled
 from sdv_privpgd.drafting.codebook import read_codebook
 
@@ -180,7 +180,7 @@ def sdtype_of(name: str, dtype: Any) -> str:
     """SDV's word for what a column of the dtype holds. Categories of the dtype are not read."""
     if isinstance(dtype, pd.CategoricalDtype):
         return "categorical"
-    for sentence in on_unread({name: dtype}):
+    for sentence in on_unreadable({name: dtype}):
         raise ValueError(sentence)
     if is_decimal(dtype):
         return "numerical"

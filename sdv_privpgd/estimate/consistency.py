@@ -14,7 +14,7 @@ from itertools import combinations
 import numpy as np
 
 from sdv_privpgd.base import cached_property
-from sdv_privpgd.base.domain import Clique, Domain, Grouping, outside
+from sdv_privpgd.base.domain import Clique, Domain, Grouping, axes_without
 from sdv_privpgd.estimate.noisy_tables import (
     NoisyTable,
     averaged,
@@ -180,7 +180,7 @@ def reconciled(
         holders = shared[subset]
         if len(subset) > 1 and len(holders) == 1:
             continue
-        margins = {each: counts[each].sum(axis=outside(each, subset)) for each in holders}
+        margins = {each: counts[each].sum(axis=axes_without(each, subset)) for each in holders}
         if not subset:
             target = np.asarray(total)
         elif len(subset) == 1:
@@ -194,7 +194,7 @@ def reconciled(
             ).counts
         for clique, margin in margins.items():
             shift = (target - margin) * (margin.size / counts[clique].size)
-            counts[clique] += np.expand_dims(shift, outside(clique, subset))
+            counts[clique] += np.expand_dims(shift, axes_without(clique, subset))
     return counts
 
 
@@ -208,7 +208,7 @@ def possible_cells(clique: Clique, shape: tuple[int, ...], possible: Possible) -
     for known, own in possible.items():
         if set(known) <= set(clique):
             ordered = own.transpose([known.index(name) for name in clique if name in known])
-            allowed &= np.expand_dims(ordered, outside(clique, known))
+            allowed &= np.expand_dims(ordered, axes_without(clique, known))
     return allowed
 
 
@@ -234,14 +234,14 @@ def emptied(tables: ConsistentTables, possible: Possible) -> ConsistentTables:
     one_way = dict(tables.one_way)
     for clique, own in possible.items():
         for name in clique:
-            kept = one_way[name] * own.any(axis=outside(clique, (name,)))
+            kept = one_way[name] * own.any(axis=axes_without(clique, (name,)))
             if kept.any():
                 one_way[name] = kept * (tables.total / kept.sum())
     found = {}
     for clique, counts in tables.tables.items():
         allowed = possible_cells(clique, counts.shape, possible)
         for name in clique:
-            allowed &= np.expand_dims(one_way[name] > 0, outside(clique, (name,)))
+            allowed &= np.expand_dims(one_way[name] > 0, axes_without(clique, (name,)))
         margins = [one_way[name] for name in clique]
         found[clique] = counts if allowed.all() else _shifted(counts * allowed, allowed, margins)
     return replace(tables, one_way=one_way, tables=found)

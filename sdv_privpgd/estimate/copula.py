@@ -21,7 +21,7 @@ from scipy.special import ndtr, ndtri, owens_t  # pyright: ignore[reportMissingT
 from sdv_privpgd.base.domain import Clique
 from sdv_privpgd.estimate.consistency import ConsistentTables
 from sdv_privpgd.estimate.effects import expected, group_sums_of, independent, residuals_of
-from sdv_privpgd.estimate.signals import Covariance, Evidence, FirstLook
+from sdv_privpgd.estimate.signals import Covariance, Evidence, ResidualSignals
 
 _LIKELIER = 5.0
 """The nats by which a copula makes a pair's residual likelier, at least. With two, the L1 error of
@@ -32,7 +32,7 @@ california_housing at epsilon 0.2 is lost (``tests/benchmarks budget``)."""
 def with_copulas(
     tables: ConsistentTables,
     shared: ConsistentTables,
-    look: FirstLook,
+    look: ResidualSignals,
     known: Mapping[str, Covariance],
 ) -> ConsistentTables:
     """The ``shared`` tables, with pairs over codes expected to be copulas where they look so.
@@ -71,7 +71,9 @@ def copula(first: np.ndarray, second: np.ndarray, correlation: float) -> np.ndar
     return np.diff(np.diff(below, axis=0), axis=1)
 
 
-def _copulas(tables: ConsistentTables, look: FirstLook) -> Iterator[tuple[Clique, np.ndarray]]:
+def _copulas(
+    tables: ConsistentTables, look: ResidualSignals
+) -> Iterator[tuple[Clique, np.ndarray]]:
     """The likeliest copula's counts for each pair of which a trend along both codes is seen."""
     for residual in look.residuals:
         clique = residual.clique
@@ -114,17 +116,17 @@ def _likeliest(
     first, second = (own / own.sum() for own in held)
     apart, part = np.outer(*held), np.s_[: lasts[0], : lasts[1]]
 
-    def beyond(z: float) -> np.ndarray:
+    def tail(z: float) -> np.ndarray:
         found = np.zeros([len(own) for own in shares])
         found[part] = apart.sum() * copula(first, second, math.tanh(z)) - apart
         return found
 
     def misfit(z: float) -> float:
-        return float(np.square(seen - bases[0].T @ beyond(z) @ bases[1]).sum())
+        return float(np.square(seen - bases[0].T @ tail(z) @ bases[1]).sum())
 
     ends = sorted((0.0, math.copysign(largest, trend)))
     found = minimize_scalar(misfit, bounds=ends, method="bounded", options={"xatol": 0.02})
-    return total * beyond(found.x)
+    return total * tail(found.x)
 
 
 def _trend(basis: np.ndarray, shares: np.ndarray, last: int | None) -> np.ndarray:
@@ -143,7 +145,7 @@ def _scores(ranks: np.ndarray) -> np.ndarray:
 
 def _nats(
     tables: ConsistentTables,
-    look: FirstLook,
+    look: ResidualSignals,
     known: Mapping[str, Covariance],
     cliques: Collection[Clique],
 ) -> np.ndarray:

@@ -39,7 +39,7 @@ from sdv_privpgd.estimate.effects import (
     residuals_of,
 )
 from sdv_privpgd.estimate.factors import with_factors
-from sdv_privpgd.estimate.signals import Covariance, FirstLook, Signal, signals_of
+from sdv_privpgd.estimate.signals import Covariance, ResidualSignals, Signal, signals_of
 
 FINER = 16
 """Groups of each attribute in a completed pair. In a fit to 100,000 simulated rows of 100 columns
@@ -58,10 +58,10 @@ def denoised(
         {name: equal_groups(counts, FINER) for name, counts in tables.one_way.items()}
     )
     found, completed = dict(tables.tables), {}
-    look = FirstLook.of(tables)
+    look = ResidualSignals.of(tables)
     known = look.covariances(progress, stage)
     shared = with_copulas(tables, with_factors(tables, look), look, known)
-    for residual, _, mean, beyond in _judged(look, known, shared, look.unseen):
+    for residual, _, mean, beyond in _judged(look, known, shared, look.unmeasured):
         clique, counts = residual.clique, expected(shared, residual.clique)
         rows, columns = (look.bases[name] for name in clique)
         counts[np.ix_(*tables.support(clique))] += rows @ (mean + beyond[0]) @ columns.T
@@ -81,7 +81,7 @@ def signal_variances(
     expected square error is the sum of s v / (s + v) over its variances s. Contrasts that stand out
     although they were not expected count as further directions.
     """
-    look = FirstLook.of(tables)
+    look = ResidualSignals.of(tables)
     judged = _judged(look, look.covariances(progress, "compare"), tables, [])
     return {
         residual.clique: np.append(signal.variances.ravel(), overlooked)
@@ -91,16 +91,16 @@ def signal_variances(
 
 def strengths(tables: ConsistentTables) -> dict[Clique, float]:
     """How far each pair is from independence, but for what is likely noise, in squared counts."""
-    look = FirstLook.of(tables)
+    look = ResidualSignals.of(tables)
     squares = look.evidence.explained(look.scales).tolist()
     return {each.clique: own for each, own in zip(look.residuals, squares, strict=True)}
 
 
 def _judged(
-    look: FirstLook,
+    look: ResidualSignals,
     known: Mapping[str, Covariance],
     shared: ConsistentTables,
-    unseen: list[Residual],
+    unmeasured: list[Residual],
 ) -> Iterator[tuple[Residual, Signal, np.ndarray, tuple[np.ndarray, list[float]]]]:
     """Each residual, its signal, the expected residual, and what clearly stands out beyond it.
 
@@ -111,7 +111,7 @@ def _judged(
     if shared.expected:
         residuals, sums = residuals_of(shared, look.bases), group_sums_of(shared, look.bases)
     clear = ClearContrasts(look.bases, residuals)
-    residuals = [*residuals, *unseen]
+    residuals = [*residuals, *unmeasured]
     signals = signals_of(shared, known, residuals, sums)
     for residual, signal in zip(residuals, signals, strict=True):
         mean = signal.mean(residual, sums.get(residual.clique, ()))

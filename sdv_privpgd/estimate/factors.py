@@ -22,10 +22,10 @@ from scipy.linalg import eigh  # pyright: ignore[reportMissingTypeStubs]
 
 from sdv_privpgd.estimate.consistency import ConsistentTables
 from sdv_privpgd.estimate.effects import expected
-from sdv_privpgd.estimate.signals import FirstLook
+from sdv_privpgd.estimate.signals import ResidualSignals
 
 
-def with_factors(tables: ConsistentTables, look: FirstLook) -> ConsistentTables:
+def with_factors(tables: ConsistentTables, look: ResidualSignals) -> ConsistentTables:
     """The same tables, with all pairs expected to have what the pairs over codes share.
 
     ``shared`` of ``tests/benchmarks budget`` is the L1 error of pairs with it beside that without.
@@ -62,7 +62,7 @@ def with_factors(tables: ConsistentTables, look: FirstLook) -> ConsistentTables:
         list(places.values()),
     )
     found = dict(tables.expected)
-    for residual in [*look.residuals, *look.unseen]:
+    for residual in [*look.residuals, *look.unmeasured]:
         first, second = residual.clique
         rows, columns = (
             look.bases[name] @ turned[name] @ loadings(places[name], places[other])
@@ -96,7 +96,7 @@ def _loadings(
     weighed, diagonal = weights * values, np.arange(factors)
     before = np.zeros_like(moments)  # the precisions of loadings of which nothing was seen
 
-    def told(own: slice, others: slice = slice(None)) -> tuple[np.ndarray, np.ndarray]:
+    def from_others(own: slice, others: slice = slice(None)) -> tuple[np.ndarray, np.ndarray]:
         """How precisely others tell an attribute's loadings, and what they tell."""
         precisions = np.tensordot(weights[own, others], moments[others], axes=1)
         return precisions, (weighed[own, others] @ found[others])[:, :, None]
@@ -108,14 +108,14 @@ def _loadings(
             seen = (moments[own][:, diagonal, diagonal] / relative).sum(axis=0)
             spread = seen / (len(relative) + 1)
             before[own][:, diagonal, diagonal] = 1 / (relative * np.maximum(spread, 1e-12))
-            precisions, said = told(own)
+            precisions, said = from_others(own)
             covariances = np.linalg.inv(before[own] + precisions)
             found[own] = (covariances @ said)[:, :, 0]
             moments[own] = found[own, :, None] * found[own, None, :] + covariances
-    every = {own.start: told(own) for own in places}
+    every = {own.start: from_others(own) for own in places}
 
     def but_for(own: slice, other: slice) -> np.ndarray:
-        (whole, said), (part, theirs) = every[own.start], told(own, other)
+        (whole, said), (part, theirs) = every[own.start], from_others(own, other)
         return np.linalg.solve(before[own] + whole - part, said - theirs)[:, :, 0]
 
     return but_for

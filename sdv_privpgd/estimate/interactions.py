@@ -84,7 +84,7 @@ def _targets(
     }
     stacks = _stacked(tables, pairs, grouping, wanted)
     expected: dict[Clique, np.ndarray] = {}
-    beyond: dict[Clique, np.ndarray] = {}
+    excess: dict[Clique, np.ndarray] = {}
     freedoms: dict[Clique, int] = {}
     for cliques, margins, entropic in stacks:
         values = np.stack([wanted[each].counts for each in cliques]) - entropic
@@ -92,12 +92,12 @@ def _targets(
             others = _others(axes, entropic.ndim - 1)
             values = values - values.mean(axis=others, keepdims=True)
         expected.update(zip(cliques, entropic, strict=True))
-        beyond.update(zip(cliques, values, strict=True))
+        excess.update(zip(cliques, values, strict=True))
         freedom = max(_freedom(margins, entropic.shape[1:]), 1)
         freedoms.update(dict.fromkeys(cliques, freedom))
-    clear = _clear(grouping, beyond, {clique: table.variance for clique, table in wanted.items()})
+    clear = _clear(grouping, excess, {clique: table.variance for clique, table in wanted.items()})
     squares = [
-        float(((beyond[clique] - clear[clique]) ** 2).sum()) / table.variance
+        float(((excess[clique] - clear[clique]) ** 2).sum()) / table.variance
         if table.variance
         else math.inf
         for clique, table in wanted.items()
@@ -105,7 +105,7 @@ def _targets(
     kept = signal_shares(np.array(squares), np.array([freedoms[clique] for clique in wanted]))
     return {
         clique: GroupedTarget(
-            (expected[clique] + clear[clique] + share * (beyond[clique] - clear[clique]))
+            (expected[clique] + clear[clique] + share * (excess[clique] - clear[clique]))
             / tables.total,
             _weight(tables, clique, table.variance),
         )
@@ -114,17 +114,17 @@ def _targets(
 
 
 def _clear(
-    grouping: Grouping, beyond: Mapping[Clique, np.ndarray], variances: Mapping[Clique, float]
+    grouping: Grouping, excess: Mapping[Clique, np.ndarray], variances: Mapping[Clique, float]
 ) -> dict[Clique, np.ndarray]:
     """What clearly stands out of what tables have beyond the expected."""
     # Of the few tables that were chosen, half of what they show of a subgroup of 2 % would be lost
     # with 0.01, as for pairs. With 0.5, hundreds of tables of four public ones would be 1 % worse.
-    false_alarms = 1 / max(len(beyond), 2)
-    found = {clique: np.zeros_like(values) for clique, values in beyond.items()}
+    false_alarms = 1 / max(len(excess), 2)
+    found = {clique: np.zeros_like(values) for clique, values in excess.items()}
     bases = {name: contrasts(size) for name, size in grouping.domain.size_of.items()}
     residuals = [
         Residual(clique, along(values, [bases[name].T for name in clique]), variances[clique])
-        for clique, values in beyond.items()
+        for clique, values in excess.items()
         if variances[clique] > 0 and min(values.shape) > 1
     ]
     clear = ClearContrasts(bases, residuals, false_alarms)

@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary, ref
 import numpy as np
 from scipy.special import ndtr  # pyright: ignore[reportMissingTypeStubs]
 
-from sdv_privpgd.base.domain import Clique, Domain, Grouping, outside
+from sdv_privpgd.base.domain import Clique, Domain, Grouping, axes_without
 from sdv_privpgd.privacy.queries import (
     CountQuery,
     CutMarginalQuery,
@@ -38,7 +38,7 @@ class NoisyTable:
 
     def margin(self, clique: Clique, subset: Collection[str]) -> "NoisyTable":
         """The sums of the clique's table over all attributes but some."""
-        counts = np.asarray(self.counts.sum(axis=outside(clique, subset)))
+        counts = np.asarray(self.counts.sum(axis=axes_without(clique, subset)))
         return NoisyTable(counts, self.variance * (self.counts.size // counts.size))
 
     @property

@@ -161,7 +161,7 @@ def effective_rows(weights: np.ndarray) -> float:
     return float(weights.sum() ** 2 / np.square(weights).sum())
 
 
-class Compared(NamedTuple):
+class PriorComparison(NamedTuple):
     """Columns of public rows beside noisy answers, an entry of each.
 
     Attributes:
@@ -180,7 +180,7 @@ class Compared(NamedTuple):
         num_rows: float,
         measurements: Sequence[Measurement],
         total: float,
-    ) -> "Compared":
+    ) -> "PriorComparison":
         """Compares public rows, which tell as much as so many, with the answers on private ones.
 
         Columns that they lack are left out.
@@ -233,16 +233,16 @@ def weighted(
     rows = rows.cut(min(MOST_ROWS, max(_MOST_MEMBERS // len(noisy), 1)), seed)
     rows = rows.completed(agreed.one_way, seed)
     number = effective_rows(rows.weights)
-    elsewhere = Compared.of(rows, number, measurements, agreed.total).is_wrong
+    elsewhere = PriorComparison.of(rows, number, measurements, agreed.total).is_wrong
     if elsewhere.sum() > len(elsewhere) / 2:  # relations may then lie elsewhere as well
         return None
     rows = rows.loosened(_shown(noisy, agreed, rows), seed)
     judged = _Dual.of(rows.cut(_JUDGED, seed), list(noisy))
     least, trust, start = _KEPT * effective_rows(judged.rows.chances), TRUSTS[0], None
-    for each, weights, told in judged.path(noisy, agreed.total, progress):
+    for each, weights, multipliers in judged.path(noisy, agreed.total, progress):
         if effective_rows(weights) < least:
             break
-        trust, start = each, told
+        trust, start = each, multipliers
     whole = judged if len(rows.codes) <= _JUDGED else _Dual.of(rows, list(noisy))
     ((_, weights, _),) = whole.path(noisy, agreed.total, silent, [trust], start)
     return WeightedRows(rows=rows, weights=weights, trust=trust)
@@ -401,10 +401,10 @@ class _Dual:
         shares = np.concatenate([np.ravel(table.counts) for table in tables]) / total
         variances = [table.weighed_variance / total**2 for table in tables]
         variances = np.repeat(variances, [table.counts.size for table in tables])
-        told = np.zeros(len(shares)) if start is None else start
+        multipliers = np.zeros(len(shares)) if start is None else start
         for trust in progress(trusts, "prior"):
-            weights, told = self._solved(shares, variances, trust * total, told)
-            yield trust, weights, told
+            weights, multipliers = self._solved(shares, variances, trust * total, multipliers)
+            yield trust, weights, multipliers
 
     def _solved(
         self, shares: np.ndarray, variances: np.ndarray, kappa: float, start: np.ndarray
@@ -414,21 +414,21 @@ class _Dual:
         # Steps are of one size in all cells if each is scaled by its curvature.
         scales = 1 / np.sqrt(variances + self.member.T @ first / kappa)
 
-        def weights_of(told: np.ndarray) -> tuple[np.ndarray, float]:
-            logs = -(self.member @ told) / kappa
+        def weights_of(multipliers: np.ndarray) -> tuple[np.ndarray, float]:
+            logs = -(self.member @ multipliers) / kappa
             top = float(logs.max())
             raw = first * np.exp(logs - top)
             return raw / raw.sum(), top + math.log(float(raw.sum()))
 
         def negative(scaled: np.ndarray) -> tuple[float, np.ndarray, float]:
-            told = scaled * scales
-            weights, log_sum = weights_of(told)
-            slope = shares + variances * told - self.member.T @ weights
-            value = kappa * log_sum + _dot(told, shares + variances * told / 2)
-            return value, slope * scales, _dot(slope, slope / variances) / len(told)
+            multipliers = scaled * scales
+            weights, log_sum = weights_of(multipliers)
+            slope = shares + variances * multipliers - self.member.T @ weights
+            value = kappa * log_sum + _dot(multipliers, shares + variances * multipliers / 2)
+            return value, slope * scales, _dot(slope, slope / variances) / len(multipliers)
 
-        told = _minimized(negative, start / scales) * scales
-        return weights_of(told)[0], told
+        multipliers = _minimized(negative, start / scales) * scales
+        return weights_of(multipliers)[0], multipliers
 
 
 def _dot(one: np.ndarray, other: np.ndarray) -> float:

@@ -104,12 +104,12 @@ class Signal:
 
 
 @dataclass(frozen=True)
-class FirstLook:
+class ResidualSignals:
     """The residuals of tables, and how strong their signal is where it lies as the prior has it."""
 
     bases: Mapping[str, np.ndarray]  # the ``contrasts`` of each attribute's supported codes
     residuals: list[Residual]  # those of pairs that were measured over codes
-    unseen: list[Residual]  # those of pairs that were measured over groups alone
+    unmeasured: list[Residual]  # those of pairs that were measured over groups alone
     sums: Mapping[Clique, Sequence[GroupSums]]  # what tables over groups say of each pair
     # The prior covariance of each attribute in the residuals, the one of ``_PRIORS`` that makes its
     # residuals likelier.
@@ -118,11 +118,11 @@ class FirstLook:
     scales: np.ndarray  # the likeliest scale of each of them
 
     @classmethod
-    def of(cls, tables: ConsistentTables) -> "FirstLook":
+    def of(cls, tables: ConsistentTables) -> "ResidualSignals":
         bases = contrast_bases(tables)
         residuals, sums = residuals_of(tables, bases), group_sums_of(tables, bases)
-        unseen = unseen_residuals(tables, bases, sums)
-        names = dict.fromkeys(name for each in [*residuals, *unseen] for name in each.clique)
+        unmeasured = unseen_residuals(tables, bases, sums)
+        names = dict.fromkeys(name for each in [*residuals, *unmeasured] for name in each.clique)
         starts = [
             {
                 name: Covariance.of(_prior(tables.one_way[name], bases[name], *prior))
@@ -137,7 +137,7 @@ class FirstLook:
             of_name = [name in each.clique for each in residuals]
             start[name] = starts[int(nats[:, of_name].sum(axis=1).argmin())][name]
         evidence = Evidence(residuals, sums, start)
-        return cls(bases, residuals, unseen, sums, start, evidence, evidence.likeliest_scales())
+        return cls(bases, residuals, unmeasured, sums, start, evidence, evidence.likeliest_scales())
 
     def covariances(self, progress: Progress, stage: str) -> "dict[str, Covariance]":
         """Where in tables the signal of each attribute lies, as all these residuals show it."""
@@ -276,7 +276,7 @@ def _alike(tables: Sequence[np.ndarray]) -> Iterator[list[int]]:
             yield every[start : start + at_once]
 
 
-class _Seen(NamedTuple):
+class _Informing(NamedTuple):
     """A table that tells of a residual: itself, or sums of it."""
 
     owner: int  # the place of the residual
@@ -320,23 +320,25 @@ class Evidence:
         residuals: Sequence[Residual],
         sums: Mapping[Clique, Sequence[GroupSums]],
         known: "Mapping[str, Covariance]",
-    ) -> Iterator[_Seen]:
+    ) -> Iterator[_Informing]:
         """The tables that tell of each residual, the finest one first."""
         summed: dict[tuple[str, int], Covariance] = {}  # the same for all pairs of an attribute
         for place, residual in enumerate(residuals):
             is_known = math.isfinite(residual.variance)
             if is_known:
                 sides = [known[name] for name in residual.clique]
-                yield _Seen(place, True, sides, residual.values, residual.variance)
+                yield _Informing(place, True, sides, residual.values, residual.variance)
             for number, each in enumerate(sums.get(residual.clique, ())):
                 sides = []
                 for name, own in zip(residual.clique, (each.rows, each.columns), strict=True):
                     if (name, id(own)) not in summed:
                         summed[name, id(own)] = known[name].summed(own)
                     sides.append(summed[name, id(own)])
-                yield _Seen(place, not is_known and not number, sides, each.values, each.variance)
+                yield _Informing(
+                    place, not is_known and not number, sides, each.values, each.variance
+                )
 
-    def _bins(self, alike: Sequence[_Seen]) -> np.ndarray:
+    def _bins(self, alike: Sequence[_Informing]) -> np.ndarray:
         """What tables of one shape tell, one column for each bin of each that is not empty.
 
         They are the mean variance in the bin, the number of its directions, their squares, the

@@ -198,7 +198,7 @@ def last_held(margin: NoisyTable) -> int:
     return int(last)
 
 
-def surely_held(
+def clear_support(
     domain: Domain, measurements: Iterable[Measurement], deviations: float = _SURE
 ) -> dict[str, np.ndarray]:
     """Marks each attribute's codes that surely hold rows, bool; none where nothing was measured.

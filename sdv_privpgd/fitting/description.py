@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sdv_privpgd.base import cached_property
 from sdv_privpgd.base.domain import FieldsAlone
 from sdv_privpgd.columns.column import EXACT_IN_FLOAT
-from sdv_privpgd.columns.cutting import USUAL_BINS, column_of
+from sdv_privpgd.columns.cuts import USUAL_BINS, column_of
 from sdv_privpgd.columns.date_formats import on_dates
-from sdv_privpgd.columns.declared import TimeOfDay
+from sdv_privpgd.columns.declarations import TimeOfDay
 from sdv_privpgd.columns.differences import OrderedPair, chosen, differences_of, told_apart
 from sdv_privpgd.columns.dtypes import (
     dtypes_kept,
@@ -30,8 +30,8 @@ from sdv_privpgd.columns.facts import (
     without_domain,
 )
 from sdv_privpgd.columns.mismatch import on_ends, on_wide
-from sdv_privpgd.columns.naming import on_repeated_ids, repeated_ids
-from sdv_privpgd.columns.parsing import checked, read_facts, read_table
+from sdv_privpgd.columns.names import on_repeated_ids, repeated_ids
+from sdv_privpgd.columns.parser import checked, read_facts, read_table
 from sdv_privpgd.columns.scalars import LARGEST_WHOLE
 from sdv_privpgd.columns.schema import PublicDomainError, Schema
 from sdv_privpgd.columns.visits import Ordered, Visits, as_read, since, time_facts
@@ -41,7 +41,7 @@ from sdv_privpgd.constraints.rules import Order, Rule, count_rule, visit_rules
 from sdv_privpgd.discovery.plan import worth_a_look
 from sdv_privpgd.discovery.ranges import inside
 from sdv_privpgd.estimate.prior import PublicRows
-from sdv_privpgd.inference.listed import Question, with_borders
+from sdv_privpgd.inference.question_list import Question, with_borders
 
 if TYPE_CHECKING:
     from sdv_privpgd.fitting.prior import PublicTable
@@ -171,7 +171,7 @@ class Description(FieldsAlone):
     def on_constraints(self) -> list[str]:
         """A sentence on constraints that hardly any row may meet, if all domains are declared."""
         is_known = not without_domain(self.stated)
-        return self.constraints.doubts(self.declared_schema) if is_known else []
+        return self.constraints.diagnostics(self.declared_schema) if is_known else []
 
     @property
     def modelled(self) -> list[str]:

@@ -15,14 +15,14 @@ from sdv_privpgd.discovery.transcript import Answered
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fates import check_report, tables_report
 from sdv_privpgd.fitting.fit import Fit
-from sdv_privpgd.fitting.fitted import FittedTable, RunningFit
+from sdv_privpgd.fitting.fitted_table import FittedTable, RunningFit
 from sdv_privpgd.fitting.model_file import on_unkept
-from sdv_privpgd.fitting.options import asked, check_match, checked_lost, opened
+from sdv_privpgd.fitting.options import check_match, checked_lost, opened, parse_options
 from sdv_privpgd.fitting.plan import planned, planned_tables
 from sdv_privpgd.fitting.prior import leaning, require_others
 from sdv_privpgd.fitting.settings import People, Settings, usual_delta
 from sdv_privpgd.fitting.tables_settings import TablesSettings
-from sdv_privpgd.inference.listed import Question
+from sdv_privpgd.inference.question_list import Question
 from sdv_privpgd.methods.method import Method, Target
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import PrivacyLedger
@@ -114,7 +114,7 @@ def fit_table(
         SourceError: If rows cannot be read. A note says what was spent.
         DomainMismatchError: After the first question, if more than a tenth of the cells of a column
             are there and no declared values; after others, if categories are too rare, or nearly
-            all rows lie beyond a declared range. The error's ``finish(table)`` goes on all the
+            all rows lie beyond a declared range. The error's ``resume(table)`` goes on all the
             same.
 
     >>> import pandas as pd
@@ -128,7 +128,7 @@ def fit_table(
     >>> fitted.ledger.spent() <= 5.0
     True
     """
-    settings, description = asked(
+    settings, description = parse_options(
         columns,
         epsilon,
         delta,
@@ -175,7 +175,7 @@ def plan_table(
     *,
     num_rows: int,
     prior: Any = None,
-    **told: Any,
+    **options: Any,
 ) -> Report:
     """Returns what ``fit_table`` would ask of so many rows, and how large its errors would be.
 
@@ -189,7 +189,7 @@ def plan_table(
         delta: At this delta.
         num_rows: How many rows the table has, about.
         prior: As ``fit_table`` takes it. A simulated fit then foretells what it is worth.
-        told: Other arguments of ``fit_table``, such as ``method``, but for ``after``.
+        options: Other arguments of ``fit_table``, such as ``method``, but for ``after``.
 
     Raises:
         ValueError: As ``fit_table``, before it would read a row.
@@ -199,7 +199,7 @@ def plan_table(
     >>> [charge["what"] for charge in plan.to_dict()["ledger"]["charges"]][1:]
     ['cells that are no declared values', 'number of rows', 'all 1-way marginals']
     """
-    settings, description = asked(columns, epsilon, delta, **told)
+    settings, description = parse_options(columns, epsilon, delta, **options)
     check_match(settings, description)
     return planned(settings, leaning(settings, description, prior, num_rows), num_rows)
 
@@ -234,8 +234,8 @@ def plan_tables(
     >>> sorted(plan.to_dict()["tables"])
     ['sales', 'shops']
     """
-    told = TablesSettings.of(columns, relationships, epsilon, delta, constraints, **others)
-    return planned_tables(told, num_rows)
+    linked = TablesSettings.of(columns, relationships, epsilon, delta, constraints, **others)
+    return planned_tables(linked, num_rows)
 
 
 def check(
@@ -246,7 +246,7 @@ def check(
     *,
     prior: Any = None,
     relationships: Link | Iterable[Link] | None = None,
-    **told: Any,
+    **options: Any,
 ) -> Report:
     """Returns what ``fit_table`` would make of each column of a table. Public.
 
@@ -261,7 +261,7 @@ def check(
         delta: At this delta.
         prior: As ``fit_table`` takes it. What it has is not lost.
         relationships: As ``fit_tables`` takes them. Tables and columns are then those of it, too.
-        told: Other arguments of ``fit_table`` that settings are made of, such as ``method``.
+        options: Other arguments of ``fit_table`` that settings are made of, such as ``method``.
 
     Raises:
         ValueError: For declarations and settings that cannot be meant.
@@ -277,14 +277,14 @@ def check(
         if prior is not None:
             raise ValueError("prior takes one table: check tables that belong together without it.")
         delta = usual_delta("add_remove") if delta is None else delta
-        own = TablesSettings.of(columns, relationships, epsilon, delta, **told)
+        own = TablesSettings.of(columns, relationships, epsilon, delta, **options)
         return tables_report(own, table, on_unkept(dict(own.constraints)))
     if isinstance(table, Mapping):
         raise ValueError(
             "Several tables are checked with their links: relationships=Link(parent, child, key, "
             "max_children=...)."
         )
-    settings, description = asked(columns, epsilon, delta, **told)
+    settings, description = parse_options(columns, epsilon, delta, **options)
     check_match(settings, description)
     more = on_words(description.words) if are_text(getattr(table, "paths", table)) else []
     more += [*on_labels([columns]), *on_unkept(description.constraints)]

@@ -15,9 +15,9 @@ from sdv_privpgd.base.arguments import check_integer, check_known, check_positiv
 from sdv_privpgd.base.domain import table_of
 from sdv_privpgd.columns.links import Link, Tree
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.fitting.fitted import FittedTable
-from sdv_privpgd.fitting.readings import by_families, by_rows, of_holders
-from sdv_privpgd.fitting.sampled import SavedModel
+from sdv_privpgd.fitting.family_answers import by_families, by_rows, of_holding
+from sdv_privpgd.fitting.fitted_table import FittedTable
+from sdv_privpgd.fitting.model_rows import SavedModel
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import MarginalQuery, Measurement
 from sdv_privpgd.report.page import Report
@@ -236,7 +236,7 @@ class FittedTables(SavedModel):
         if holding is not None:
             if name != self.tree.root or of is not None or others:
                 raise ValueError("holding= goes with the root, where= and among= alone.")
-            return of_holders(self, what, holding, **how)
+            return of_holding(self, what, holding, **how)
         asked = by_rows if each == "row" and name != self.tree.root else by_families
         return asked(self, name, what, of=of, **how, **others)
 

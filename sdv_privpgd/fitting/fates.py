@@ -11,7 +11,7 @@ from typing import Any
 
 from sdv_privpgd.base.words import grouped, in_columns, listed, number_of, share
 from sdv_privpgd.columns.schema import PublicDomainError
-from sdv_privpgd.discovery.first_look import FirstLook
+from sdv_privpgd.discovery.first_queries import FirstQueries
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.mismatch import on_few
@@ -103,28 +103,28 @@ def fates(settings: Settings, description: Description, num_rows: int | None) ->
 
 
 def tables_report(
-    told: TablesSettings, tables: Mapping[str, Any], more: Sequence[str] = ()
+    linked: TablesSettings, tables: Mapping[str, Any], more: Sequence[str] = ()
 ) -> Report:
     """Returns what becomes of the columns of tables that belong together, and says more. Public.
 
     No cell is read.
     """
     refused, found = [], {}
-    asked = {name: told.asked(name) for name in told.tree.tables}
+    asked = {name: linked.options_of(name) for name in linked.tree.tables}
     try:
-        dtypes = {name: table.dtypes for name, table in told.opened(tables)[0].items()}
+        dtypes = {name: table.dtypes for name, table in linked.opened(tables)[0].items()}
     except ValueError as error:
         refused, dtypes = [str(error)], {}
     for name, (settings, description) in asked.items():
         if name in dtypes:
             description = description.of_dtypes(dtypes[name])
-        found[name] = check_report(settings, description, None, names=told.output(name))
+        found[name] = check_report(settings, description, None, names=linked.output(name))
     title = f"What becomes of the columns of {listed([*map(repr, found)])}"
     outcome = f"A fit stops before it spends anything: {' '.join(refused)}" if refused else ""
-    notes = [*told.absurd(), *more]
+    notes = [*linked.absurd(), *more]
     lines = [line for each in (title, outcome, *notes) for line in wrap(each, WIDTH)]
     stops = [*refused, *(said for each in found.values() for said in each.facts["stops"])]
-    lead = [*map(Text, (outcome, *notes)), Items(on_links(told.tree))]
+    lead = [*map(Text, (outcome, *notes)), Items(on_links(linked.tree))]
     text = "\n".join(lines)
     return together(found, "check of tables", title, text, lead, stops=stops, warnings=notes)
 
@@ -135,12 +135,12 @@ def least_rows(
     """How many rows must share a category, or lie in a range that is not declared, to be found."""
     if not description.discovers:
         return {}
-    return _first_look(settings, description).rows_needed(num_rows)
+    return _first_queries(settings, description).rows_needed(num_rows)
 
 
-def _first_look(settings: Settings, description: Description) -> FirstLook:
+def _first_queries(settings: Settings, description: Description) -> FirstQueries:
     fit = Fit(settings, description)
-    return FirstLook(description.undeclared, fit.books.ledger, *fit.shares)
+    return FirstQueries(description.undeclared, fit.shared.ledger, *fit.shares)
 
 
 def said_before(
@@ -155,8 +155,8 @@ def said_before(
     about all that are modelled.
     """
     own = description.facts.keys() if names is None else names
-    told = fates(settings, description, num_rows)
-    kept = [name for name in own if name in told and not told[name].lost]
+    fate_of = fates(settings, description, num_rows)
+    kept = [name for name in own if name in fate_of and not fate_of[name].lost]
     return [
         *notes_on(settings, description, own),
         *_on_hidden(settings, description, num_rows, kept),
@@ -174,7 +174,7 @@ def _on_hidden(
     """
     if not description.discovers:
         return []
-    look = _first_look(settings, description)
+    look = _first_queries(settings, description)
     own = {name: n for name, n in look.rows_needed(num_rows).items() if name in names}
     if num_rows is None:
         alike = grouped((number, repr(name)) for name, number in own.items())
@@ -203,18 +203,18 @@ def _on_hidden(
     return said
 
 
-def on_lost(told: Mapping[str, Fate], allowed: Collection[str] = ()) -> list[str]:
+def on_lost(fate_of: Mapping[str, Fate], allowed: Collection[str] = ()) -> list[str]:
     """Returns a sentence for each reason why columns would be lost that are not allowed to be."""
-    lost = {name: fate.lost for name, fate in told.items() if fate.lost and name not in allowed}
+    lost = {name: fate.lost for name, fate in fate_of.items() if fate.lost and name not in allowed}
     reasons = grouped((why, repr(name)) for name, why in lost.items())
     return [reason.format(listed(names)) for reason, names in reasons.items()]
 
 
-def require_kept(told: Mapping[str, Fate], allowed: Collection[str] = ()) -> None:
+def require_kept(fate_of: Mapping[str, Fate], allowed: Collection[str] = ()) -> None:
     """Raises ``ColumnsLostError`` if columns would be lost that are not allowed to be."""
-    if not (said := on_lost(told, allowed)):
+    if not (said := on_lost(fate_of, allowed)):
         return
-    names = tuple(name for name, fate in told.items() if fate.lost and name not in allowed)
+    names = tuple(name for name, fate in fate_of.items() if fate.lost and name not in allowed)
     short = repr([*names]) if len(names) < 8 else "[*error.columns]"
     error = ColumnsLostError(
         f"Nothing was spent. {' '.join(said)} To fit all the same: allow_lost={short}."
@@ -249,12 +249,12 @@ def check_report(
     columns other than those with these ``names``, where they are one table's of several: links add
     others. ``more`` is said at last.
     """
-    told, ledger = fates(settings, description, num_rows), settings.ledger()
+    fate_of, ledger = fates(settings, description, num_rows), settings.ledger()
     if names is not None:
-        told = {name: each for name, each in told.items() if name in names}
-    stops = {name for name in told if any(repr(name) in said for said in refused)}
-    told |= {name: replace(told[name], becomes="a fit stops") for name in stops}
-    lost = [*refused, *on_lost(told)]
+        fate_of = {name: each for name, each in fate_of.items() if name in names}
+    stops = {name for name in fate_of if any(repr(name) in said for said in refused)}
+    fate_of |= {name: replace(fate_of[name], becomes="a fit stops") for name in stops}
+    lost = [*refused, *on_lost(fate_of)]
     of_all = [*settings.people.on_counts, *settings.absurd(num_rows)] if names is None else []
     found = [*of_all, *said_before(settings, description, num_rows, names), *more]
     notes = [each for each in found if each not in lost]
@@ -263,7 +263,7 @@ def check_report(
     number = number if num_rows is None else f" of {number_of(num_rows)}"
     title = f"What becomes of the columns{number} at epsilon {ledger.epsilon:.3g}"
     header = ("column", "type", "values", "in the rows")
-    table = [(name, each.sdtype, each.values, each.becomes) for name, each in told.items()]
+    table = [(name, each.sdtype, each.values, each.becomes) for name, each in fate_of.items()]
     outcome = "A fit stops before it spends anything:" if lost else "No column is lost."
     lines = [f"{title}. Nothing is spent.", "", *in_columns([header, *_on_a_screen(table)])]
     for sentence in (outcome, *lost, *notes):
@@ -285,7 +285,7 @@ def check_report(
                 row[0]: dict(zip(("sdtype", "values", "becomes"), row[1:], strict=True))
                 for row in table
             },
-            "lost": [name for name, each in told.items() if each.lost],
+            "lost": [name for name, each in fate_of.items() if each.lost],
             "stops": lost,
             "warnings": notes,
         },

@@ -16,30 +16,30 @@ import numpy as np
 
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.base.progress import Progress, silent
-from sdv_privpgd.columns.cutting import USUAL_BINS
+from sdv_privpgd.columns.cuts import USUAL_BINS
 from sdv_privpgd.columns.facts import ColumnFacts, DateFacts, NumberFacts, WeightFacts
 from sdv_privpgd.columns.mismatch import on_ends
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.columns.visits import Visits, since
 from sdv_privpgd.constraints.rules import possible_of
-from sdv_privpgd.discovery.first_look import reserved_delta
+from sdv_privpgd.discovery.first_queries import reserved_delta
 from sdv_privpgd.discovery.plan import SPREAD, discover, find_shapes, part_for_shapes, rows_unseen
 from sdv_privpgd.discovery.transcript import Answered, Inquiry, Transcript
 from sdv_privpgd.estimate.noisy_tables import estimate_total, margin_estimates, noisy_tables
-from sdv_privpgd.estimate.prior import Compared, effective_rows
-from sdv_privpgd.estimate.support import last_held, surely_held
+from sdv_privpgd.estimate.prior import PriorComparison, effective_rows
+from sdv_privpgd.estimate.support import clear_support, last_held
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.mismatch import ask_first, require_categories
 from sdv_privpgd.fitting.settings import Settings
-from sdv_privpgd.inference.listed import queries_for
-from sdv_privpgd.inference.questions import Unseen
+from sdv_privpgd.inference.question_list import queries_for
+from sdv_privpgd.inference.questions import Undetected
 from sdv_privpgd.inference.refits import Refits
 from sdv_privpgd.methods import pipeline
 from sdv_privpgd.methods.method import Method
 from sdv_privpgd.methods.pipeline import Release
 from sdv_privpgd.privacy.boundary import EncodedTable, PrivateTable, without_table
 from sdv_privpgd.privacy.curator import Curator
-from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
+from sdv_privpgd.privacy.ledger import PrivacyLedger, SharedLedger
 from sdv_privpgd.privacy.queries import GroupedMarginalQuery, MarginalQuery, Measurement, Query
 from sdv_privpgd.report.measures import PublicFacts
 from sdv_privpgd.report.warnings import warnings_of
@@ -62,9 +62,9 @@ class Fitted:
             range many rows lie, what is to be said of it.
         refusals: Sentences on constraints that the found columns cannot meet.
         settings: Those of the fit.
-        told: What else the fit was told, by name, as far as a report is to say it.
-        starts: Of a fit that was refined, how many of the answers each earlier model was made of,
-            from which the next one started.
+        options: What else the fit was told, by name, as far as a report is to say it.
+        starts: Of a fit that got more budget, how many of the answers each earlier model was made
+            of, from which the next one started.
     """
 
     description: Description
@@ -72,10 +72,10 @@ class Fitted:
     release: Release | None = None
     sampler: RowMaker | None = None
     keys: KeyStream = field(default_factory=KeyStream)
-    doubts: Mapping[str, str] = field(default_factory=dict)
+    diagnostics: Mapping[str, str] = field(default_factory=dict)
     refusals: Sequence[str] = ()
     settings: Settings | None = None
-    told: Mapping[str, Any] | None = None
+    options: Mapping[str, Any] | None = None
     starts: tuple[int, ...] = ()
 
     @property
@@ -103,19 +103,19 @@ class Fitted:
         return Refits(release=release, engine=engine, sampler_of=maker)
 
     @property
-    def unseen(self) -> dict[str, Unseen]:
+    def undetected(self) -> dict[str, Undetected]:
         """For each column whose range was found, the rows that may lie beyond it."""
         rows = 0.0 if self.release is None else SPREAD * rows_unseen(self.release.ledger)
         stated = self.description.declared.stated
         found = {
-            name: Unseen(rows=rows, below=facts.low is None, above=facts.high is None)
+            name: Undetected(rows=rows, below=facts.low is None, above=facts.high is None)
             for name, facts in stated.items()
             if rows and isinstance(facts, NumberFacts | DateFacts) and facts.lacks_domain
         }
         for each in self.schema.differences:  # of columns in order: none is below 0
             lost = sum(found[end.name].rows for end in (each.low, each.high) if end.name in found)
             if lost:
-                found[each.name] = Unseen(rows=lost, below=False, above=True)
+                found[each.name] = Undetected(rows=lost, below=False, above=True)
         return found
 
     def warnings(self, ledger: PrivacyLedger) -> tuple[str, ...]:
@@ -123,7 +123,7 @@ class Fitted:
         description = self.description
         said = (
             *(f"Not enforced: {reason}" for reason in self.refusals),
-            *(said for name, said in self.doubts.items() if name not in description.facts),
+            *(said for name, said in self.diagnostics.items() if name not in description.facts),
             *description.on_dates,
             *description.on_prior,
             *on_ends(description.declared.stated, description.known),
@@ -135,8 +135,8 @@ class Fitted:
                 release=self.release,
                 ledger=ledger,
                 declared=description.facts,
-                doubts=self.doubts,
-                counted=self.doubts.keys() | description.undeclared.keys(),
+                diagnostics=self.diagnostics,
+                counted=self.diagnostics.keys() | description.undeclared.keys(),
                 added=description.added,
                 handed=[name for name in description.given if name not in description.clocks],
                 rules=(*description.limits.rules, *description.said_by_links(self.schema)),
@@ -146,13 +146,13 @@ class Fitted:
 
 
 class Fit:
-    """The steps of one fit. It holds the books, and what was found so far.
+    """The steps of one fit. It holds the ledger, and what was found so far.
 
-    With ``doubts``, of a discovery that the description holds already, none is made. One that goes
-    on has the books with which it had ``begun``, and what its discovery was ``answered`` by then.
+    With ``diagnostics``, of a discovery that the description holds already, none is made. One that
+    goes on has the ledger with which it had ``begun``, and what discovery was ``answered`` by then.
     ``given`` gives the tables of columns that another fit has asked about, in codes of a schema.
 
-    Raises ``ValueError`` if the books say that others are protected than the settings do.
+    Raises ``ValueError`` if the ledger says that others are protected than the settings do.
     """
 
     def __init__(
@@ -160,22 +160,22 @@ class Fit:
         settings: Settings,
         description: Description,
         *,
-        doubts: Mapping[str, str] | None = None,
+        diagnostics: Mapping[str, str] | None = None,
         begun: PrivacyLedger | None = None,
         answered: Sequence[Answered] = (),
         given: Callable[[Schema], Sequence[Measurement]] | None = None,
     ) -> None:
         self.settings = settings
         self.description = description
-        self.has_discovered = self._was_told = doubts is not None
-        self.doubts: Mapping[str, str] = {} if doubts is None else doubts
+        self.has_discovered = self._was_told = diagnostics is not None
+        self.diagnostics: Mapping[str, str] = {} if diagnostics is None else diagnostics
         self.curator: Curator | None = None
         self._given = given
         if begun is None:
             undeclared = {} if self.has_discovered else description.undeclared
             begun = settings.ledger(reserved_delta(undeclared, settings.delta) + settings.own_delta)
         settings.require(begun)
-        self.books = Books(begun)
+        self.shared = SharedLedger(begun)
         self.transcript = Transcript(answered)
 
     def discover(
@@ -189,7 +189,7 @@ class Fit:
         inquiry = self._inquiry(table, progress)
         self.ask_first(table, stops_at=stops_at)
         self._doubt_prior(inquiry)
-        description, budget = self.description, self.books.ledger.budget
+        description, budget = self.description, self.shared.ledger.budget
         share, (looked, more) = Fraction(self.settings.discovery_share), self.shares
         found = discover(
             inquiry,
@@ -198,20 +198,20 @@ class Fit:
             for_categories=more,
             short=description.short_ranges if share else {},
             require=lambda values, number: require_categories(
-                values, number, stops_at, self.books.ledger
+                values, number, stops_at, self.shared.ledger
             ),
         )
         facts, rows = found.facts, found.num_rows if inquiry.rows is None else inquiry.rows
         if rows is not None and description.num_bins is None:
             listed = len(_listed(replace(description, discovered=facts)))
             asked, method = description.measured, self.settings.method
-            number = codes_paid_for(asked, rows, self.books.ledger, method, listed)
+            number = codes_paid_for(asked, rows, self.shared.ledger, method, listed)
             facts = with_codes(facts, description.stated, number)
         description = replace(description, discovered=facts)
         fine, part = description.shapeless.differences, budget * share * self._for_shapes
         shapes = find_shapes(inquiry, fine, part)
         self.description = replace(description, shapes=shapes)
-        self.doubts, self.has_discovered = {**self.doubts, **found.doubts}, True
+        self.diagnostics, self.has_discovered = {**self.diagnostics, **found.diagnostics}, True
         self._method.require(self.description.attributes.domain())
 
     def ask_first(self, table: PrivateTable, *, stops_at: Collection[str] = ()) -> None:
@@ -225,13 +225,13 @@ class Fit:
         public = self.description.public
         of_prior = () if public is None else public.declares
         inquiry = self._inquiry(table)
-        self.doubts, self._outside = ask_first(
+        self.diagnostics, self._outside = ask_first(
             inquiry, declared, stops_at=stops_at, of_prior=of_prior
         )
 
     def _inquiry(self, table: PrivateTable, progress: Progress = silent) -> Inquiry:
         known = self.transcript
-        return Inquiry(table=table, books=self.books, transcript=known, progress=progress)
+        return Inquiry(table=table, shared=self.shared, transcript=known, progress=progress)
 
     def _doubt_prior(self, inquiry: Inquiry) -> None:
         """Forgets what public rows say of where rows lie in columns where answers know better.
@@ -247,11 +247,11 @@ class Fit:
         own = {name: description.stated[name] for name in public.replaced}
         schema = Schema.of(own, description.most_bins)
         part, what = Fraction(3, 100), "where rows lie, in cells of public rows"
-        counted = inquiry.about(schema).tables(own, self.books.ledger.budget * part, what)
+        counted = inquiry.about(schema).tables(own, self.shared.ledger.budget * part, what)
         answers, rows = [*counted.values()], inquiry.rows
         total = estimate_total(schema.domain(), answers).value if rows is None else max(rows, 1)
         number, prior = effective_rows(public.weights), replace(public, doubted=()).codes(schema)
-        found = Compared.of(prior, number, answers, total)
+        found = PriorComparison.of(prior, number, answers, total)
         wrong, vague = ({*compress(own, each)} for each in (found.is_wrong, found.is_rough))
         looked = wrong | vague | self._outside
         stated = {name: public.replaced[name] for name in own if name in looked}
@@ -278,7 +278,7 @@ class Fit:
         if self.curator is not None:
             return True
         # Delta is kept for each question with a threshold once: none can have ended in its middle.
-        asked = sum(charge.threshold is not None for charge in self.books.ledger.charges)
+        asked = sum(charge.threshold is not None for charge in self.shared.ledger.charges)
         answered = sum(each.has_threshold for each in self.transcript.answered)
         return not self._was_told and bool(self.transcript.answered) and asked == answered
 
@@ -298,9 +298,9 @@ class Fit:
         if not schema.columns:
             return
         if table is None:
-            self.curator = without_table(schema, self.books, known)
+            self.curator = without_table(schema, self.shared, known)
         else:
-            self.curator = table.curator(schema, self.books, known=known, progress=progress)
+            self.curator = table.curator(schema, self.shared, known=known, progress=progress)
             pipeline.ask(self.curator, self._method, again=again, progress=progress)
 
     def model(
@@ -324,7 +324,7 @@ class Fit:
                 dtypes=description.dtypes,
                 repeated=description.repeated_ids,
             ),
-            doubts=self.doubts,
+            diagnostics=self.diagnostics,
             refusals=description.limits.refusals,
             settings=self.settings,
             starts=tuple(starts),
@@ -394,7 +394,7 @@ def maker_of(
     """
     limits, visits, domain = description.limits, description.visits, schema.domain()
     asked = {name for each in tables_of(measured) for name in each.query.clique}  # pyright: ignore
-    likely = surely_held(domain, measured, _LIKELY)
+    likely = clear_support(domain, measured, _LIKELY)
     may_miss = {name for name, facts in description.stated.items() if facts.nullable}
     missing = {
         name: np.append(held[name][:-1], held[name][-1] | likely[name][-1])

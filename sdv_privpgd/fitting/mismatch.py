@@ -19,7 +19,7 @@ from sdv_privpgd.columns.readings import Readable, attribute_of
 from sdv_privpgd.columns.schema import PublicDomainError
 from sdv_privpgd.columns.values import LOOKS
 from sdv_privpgd.columns.vocabulary import words_of
-from sdv_privpgd.discovery.first_look import Values
+from sdv_privpgd.discovery.first_queries import Values
 from sdv_privpgd.discovery.transcript import Inquiry
 from sdv_privpgd.methods.pipeline import noise_of
 from sdv_privpgd.privacy.ledger import PrivacyLedger
@@ -27,7 +27,7 @@ from sdv_privpgd.privacy.queries import CountQuery, MarginalQuery, Measurement
 from sdv_privpgd.report.measures import MANY, MOST, NEARLY_ALL, OF_MANY, SOME, SURE
 from sdv_privpgd.report.warnings import in_one
 
-UNREAD = "cells that are no declared values"
+UNPARSED = "cells that are no declared values"
 """What the ledger says of the first question."""
 
 _DEVIATIONS = 5.0
@@ -35,7 +35,7 @@ _DEVIATIONS = 5.0
 alone does that in one of three million columns."""
 
 CAN_GO_ON = (
-    "What was paid for is kept in this error: its finish(table), with the same table, goes on all "
+    "What was paid for is kept in this error: its resume(table), with the same table, goes on all "
     "the same and spends what is left of the budget. A corrected table needs a new fit, whose "
     "budget adds to what is spent."
 )
@@ -49,7 +49,7 @@ class DomainMismatchError(PublicDomainError):
 
     Attributes:
         ledger: What was spent so far, for a later ``fit_table(after=...)``; ``None`` for
-            synthesizers, which have books of their own.
+            synthesizers, which have ledgers of their own.
         goes_on: Checks a table to go on with, and gives what then does; ``None`` for synthesizers,
             and once it did.
 
@@ -70,7 +70,7 @@ class DomainMismatchError(PublicDomainError):
         self._spent = f" Epsilon {spent} is spent; no more was."
         return self
 
-    def finish(self, table: Any) -> Any:
+    def resume(self, table: Any) -> Any:
         """Returns what ``fit_table`` or ``measure`` would have, if that is how the column is.
 
         Spends what is left of the budget. What had been answered is not paid for again.
@@ -80,7 +80,7 @@ class DomainMismatchError(PublicDomainError):
 
         Raises:
             ValueError: If another table is given, as far as that is public; if it went on before;
-                and for a synthesizer, whose own ``finish`` goes on.
+                and for a synthesizer, whose own ``resume`` goes on.
 
         >>> import pandas as pd
         >>> from sdv_privpgd import Categorical, fit_table
@@ -89,14 +89,14 @@ class DomainMismatchError(PublicDomainError):
         >>> try:
         ...     fitted = fit_table(table, {"ward": wards}, 1.0, method="mst")
         ... except DomainMismatchError as error:
-        ...     fitted = error.finish(table)
+        ...     fitted = error.resume(table)
         >>> fitted.num_rows
         2000
         """
         if self.goes_on is None:
             raise ValueError(
                 "There is nothing to finish here: a stopped fit_table goes on once, and of a "
-                "synthesizer call finish(data)."
+                "synthesizer call resume(data)."
             )
         spend = self.goes_on(table)
         self.goes_on = None  # from here on the rest of the budget is spent
@@ -130,13 +130,13 @@ def ask_first(
     readings = [Readable(name=name, facts=facts) for name, facts in declared.items()]
     if not readings:
         return {}, set()
-    asker, rows, ledger = inquiry.at_first(readings), inquiry.rows, inquiry.books.ledger
+    asker, rows, ledger = inquiry.at_first(readings), inquiry.rows, inquiry.shared.ledger
     part = part_for_first(ledger, declared, rows)
     if not CountQuery().l2_sensitivity_squared(ledger.adjacency):
         # It is public, and tells another table apart for whoever goes on.
         asker.measure([CountQuery()], part, what="number of rows")
     names = [attribute_of("read", name) for name in declared]
-    answers = list(asker.tables(names, part, UNREAD).values())
+    answers = list(asker.tables(names, part, UNPARSED).values())
     counted = np.array([float(each.answer.sum()) for each in answers])
     of_weights = np.array([isinstance(each, WeightFacts) for each in declared.values()])
     seen: dict[str, _Seen] = {}
@@ -150,20 +150,20 @@ def ask_first(
         kinds = grouped((text, f"{name!r} ({share(p)})") for name, (text, p) in wrong.items())
         said = [text.replace("{}", listed(names), 1) for text, names in kinds.items()]
         said += [_ON_LOOKS] if kinds.keys() & _OF_LOOKS.values() else []
-        raise stopped("its first question", said, inquiry.books.ledger)
-    doubts = {
+        raise stopped("its first question", said, inquiry.shared.ledger)
+    diagnostics = {
         name: f"About {share(part)} of the cells of {name!r} are missing or no declared values, "
-        f"and rows have declared ones instead. They may be {each.facts.unread}"
+        f"and rows have declared ones instead. They may be {each.facts.unparsed}"
         for name, each in seen.items()
         if (part := each.replaced) > 0
     }
-    doubts |= {
+    diagnostics |= {
         name: f"About {share(part)} of the weights in {name!r} lie outside weight_range and count "
         "as its nearest end, so shares are not the population's: declare a wider one."
         for name, each in seen.items()
-        if isinstance(each.facts, WeightFacts) and (part := each.outside(SOME))
+        if isinstance(each.facts, WeightFacts) and (part := each.out_of_range(SOME))
     }
-    return doubts, {name for name, each in seen.items() if each.outside(MANY)}
+    return diagnostics, {name for name, each in seen.items() if each.out_of_range(MANY)}
 
 
 def part_for_first(ledger: PrivacyLedger, names: Collection[str], num_rows: int | None) -> Fraction:
@@ -241,26 +241,26 @@ class _Seen(NamedTuple):
 
     def misfit(self) -> tuple[str, float] | None:
         """A text with ``{}`` for names and the part of the rows that it is about, if it stops."""
-        missing, unread, *outside = map(float, self.parts[:4])
+        missing, unparsed, *outside = map(float, self.parts[:4])
         present = min(max(1 - missing, 0.0), 1.0)
         for look, part in zip(LOOKS, map(float, self.parts[4:]), strict=False):
             if part + self.error > NEARLY_ALL * present and part - self.error > MOST * present:
                 return _OF_LOOKS[look], part
         if getattr(self.facts, "other", None) is not None:
-            if not self._are_nearly_all(unread):
+            if not self._are_nearly_all(unparsed):
                 return None
             own = "in the prior" if self.is_of_prior else "declared"
             text = f"Nearly all values are none that is {own}, and count as other_value: {{}}. "
-            return f"{text}They may be {self.facts.unread}", unread
+            return f"{text}They may be {self.facts.unparsed}", unparsed
         if self.facts.nullable is False and missing - self.error > MANY:
             return (
                 "Cells are missing, and range_is_nullable=False says that none is: {}. Rows would "
                 "have values instead: leave it out.",
                 missing,
             )
-        if unread - self.error > MANY:
+        if unparsed - self.error > MANY:
             text = "Cells are there and are no declared values: {}. They may be "
-            return f"{text}{self.facts.unread}", unread
+            return f"{text}{self.facts.unparsed}", unparsed
         ends = getattr(self.facts, "low", 0), getattr(self.facts, "high", 0)
         open_ends = [part for part, end in zip(outside, ends, strict=True) if end is None]
         beyond = sum(open_ends)  # unless they are most, they may mean an open end, or a code
@@ -285,11 +285,11 @@ class _Seen(NamedTuple):
     @property
     def replaced(self) -> float:
         """The part of the rows that surely has no declared value and cannot be missing."""
-        unread, kept = float(self.parts[:2].sum()), getattr(self.facts, "other", None) is not None
-        is_sure = unread > max(math.sqrt(2) * self.error * SURE / _DEVIATIONS, SOME)
-        return unread if is_sure and self.facts.nullable is False and not kept else 0.0
+        unparsed, kept = float(self.parts[:2].sum()), getattr(self.facts, "other", None) is not None
+        is_sure = unparsed > max(math.sqrt(2) * self.error * SURE / _DEVIATIONS, SOME)
+        return unparsed if is_sure and self.facts.nullable is False and not kept else 0.0
 
-    def outside(self, least: float) -> float:
+    def out_of_range(self, least: float) -> float:
         """The part of the rows outside the range, if it surely is more than the least; else 0."""
         part, error = float(self.parts[2:4].sum()), math.sqrt(2) * self.error * SURE / _DEVIATIONS
         return part if part - error > least else 0.0
@@ -331,6 +331,6 @@ def require_categories(
 
 
 def stopped(after: str, said: Sequence[str], ledger: PrivacyLedger) -> DomainMismatchError:
-    """Returns the error of a fit that stops after a question. Public, as the books are."""
+    """Returns the error of a fit that stops after a question. Public, as the ledger is."""
     text = f"The fit stopped after {after}. {' '.join(said)}"
     return DomainMismatchError(text).after(ledger)

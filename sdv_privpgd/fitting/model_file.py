@@ -33,7 +33,7 @@ from sdv_privpgd.base.files import MOST_TEXT, Members, array_bytes, read_archive
 
 KEPT = {
     "base.domain": "Domain Grouping",
-    "columns.bins": "Categories Interval Merging Ticks",
+    "columns.bins": "Categories Reals Merging Ticks",
     "columns.column": "Column",
     "columns.differences": "Difference",
     "columns.decoders": "CategoryDecoder DatetimeDecoder DecimalDecoder RealDecoder",
@@ -53,53 +53,53 @@ KEPT = {
     "estimate.prior": "PriorUse PublicRows WeightedRows",
     "fitting.description": "Description",
     "fitting.fit": "Fitted",
-    "fitting.fitted": "FittedTable UnfinishedTable",
+    "fitting.fitted_table": "FittedTable UnfinishedTable",
     "fitting.families": "FittedTables",
     "fitting.prior": "PublicTable",
     "fitting.settings": "People Settings",
     "fitting.resume": "Unfinished",
     "inference.acceptance": "Criterion",
-    "inference.listed": "Question",
+    "inference.question_list": "Question",
     "methods.adaptive": "AIM MWEM Adaptive",
     "methods.dp_merf": "DPMERF",
     "methods.dp_sgd": "DPCTGAN DPDiffusion TrainingQuery",
-    "methods.fixed": "AllKWay Independent",
+    "methods.k_way": "AllKWay Independent",
     "methods.mst": "MST",
     "methods.pipeline": "Release",
     "methods.privmrf": "PrivMRF",
     "methods.privpgd": "PrivPGD",
     "methods.privsyn": "PrivSyn",
     "methods.rap_plus_plus": "RAPPlusPlus",
-    "base.half_spaces": "Cut Line",
+    "base.linear_thresholds": "Cut Line",
     "privacy.counting": "Weights",
     "privacy.ledger": "Charge PrivacyLedger",
     "privacy.queries": (
         "Adjacency CountQuery CutMarginalQuery DependenceQuery GroupedMarginalQuery MarginalQuery "
         "Measurement ModelErrorQuery QuadrantQuery"
     ),
-    "releases.combining": "CombinedTable",
-    "releases.measured": "Holder",
-    "releases.published": "PublishedTable PublishedTables",
+    "releases.combination": "CombinedTable",
+    "releases.site_release": "Site",
+    "releases.published_tables": "PublishedTable PublishedTables",
     "sampling.conditions": "Between",
     "sampling.families": "Siblings VisitSampler _Place",
     "sampling.sampler": "Decoder Filled KeyStream RowStream Sampler",
-    "synthesize.annealed": "AnnealedProjection",
+    "synthesize.rap_plus_plus": "AnnealedProjection",
     "estimate.features": "EmbeddingQuery SigmoidSumQuery",
     "synthesize.generator": "GeneratorNetwork",
     "synthesize.genetic": "PrivateGSD",
     "synthesize.engine": "Particles",
     "synthesize.graphical": "GraphicalModel JunctionTree",
     "synthesize.gum": "GUM",
-    "synthesize.particles.batched_finish": "BatchedFinish",
+    "synthesize.particles.batched_local_search": "BatchedSearch",
     "synthesize.particles.batched_projection": "BatchedProjection",
     "synthesize.particles.descent": "ParticleGradientDescent",
-    "synthesize.particles.finish": "ExchangeFinish",
+    "synthesize.particles.local_search": "ExchangeSearch",
     "synthesize.particles.penalties": "ProtectedThreshold",
     "synthesize.particles.projection": "CompiledProjection",
-    "synthesize.particles.published": "AdamStep SoftmaxProjection",
+    "synthesize.particles.paper": "AdamStep SoftmaxProjection",
     "synthesize.particles.steps": "TransportStep",
     "synthesize.pgm": "PrivatePGM",
-    "synthesize.relaxed": "GenerativeNetwork Mixture RelaxedProjection",
+    "synthesize.relaxed_projection": "GenerativeNetwork Mixture RelaxedProjection",
 }
 """The classes that a file may name, by their modules in this package."""
 
@@ -141,10 +141,10 @@ def write_model(path: Path, whole: Any) -> None:
     write_archive(path, {_FACTS: text.encode(), **writer.arrays})
 
 
-def on_unkept(asked: Any) -> list[str]:
+def on_unkept(options: Any) -> list[str]:
     """A sentence on what is asked of a fit, if no file of its model can hold that."""
     try:
-        _ = node_of(asked)
+        _ = node_of(options)
     except NotKeptError as error:
         return [f"The model cannot be saved: {str(error).replace(' Nothing was written.', '')}"]
     return []
@@ -310,35 +310,35 @@ class _Reader:
             return self._values(node)
         if not isinstance(node, dict):
             return node
-        ((name, told),) = node.items()
+        ((name, content),) = node.items()
         if name in _TEXTS:
-            return _TEXTS[name][2](told)
+            return _TEXTS[name][2](content)
         if name in ("tuple", "set", "frozenset"):
             made: Any = {"tuple": tuple, "set": set, "frozenset": frozenset}[name]
-            return made(self._values(told))
+            return made(self._values(content))
         if name == "dict":
-            return {self.value(key): self.value(each) for key, each in told}
+            return {self.value(key): self.value(each) for key, each in content}
         if name == "type":
-            return _TYPES[told]
+            return _TYPES[content]
         if name == "missing":
-            return _MISSING[told]
+            return _MISSING[content]
         if name == "part":
-            if type(told) is not int or told < 0:
-                raise ValueError(f"a part has a place, got {told!r}.")
-            return self.parts[told]
+            if type(content) is not int or content < 0:
+                raise ValueError(f"a part has a place, got {content!r}.")
+            return self.parts[content]
         if name == "array":
-            return self._array(told)
+            return self._array(content)
         if name == "scalar":
-            return self._array(told)[()]
+            return self._array(content)[()]
         if name == "dtype":
-            return self.dtype(told)
+            return self.dtype(content)
         if name == "rows":
             own = {
                 name: pd.Series(self._values(values), dtype=self.dtype(dtype))
-                for name, dtype, values in told[1]
+                for name, dtype, values in content[1]
             }
-            return pd.DataFrame(own, index=range(told[0]))
-        return self._of_class(name, told)
+            return pd.DataFrame(own, index=range(content[0]))
+        return self._of_class(name, content)
 
     def _values(self, nodes: list) -> list[Any]:
         return [self.value(each) for each in nodes]
@@ -347,11 +347,11 @@ class _Reader:
         assert self._members is not None
         return self._members.array(name, 2**33)
 
-    def _of_class(self, name: str, told: Any) -> Any:
+    def _of_class(self, name: str, content: Any) -> Any:
         kind: Any = _class_of(name)
         if name == "Adjacency":
-            return kind(told)
-        state = {attribute: self.value(each) for attribute, each in told.items()}
+            return kind(content)
+        state = {attribute: self.value(each) for attribute, each in content.items()}
         if issubclass(kind, tuple):
             return kind(**state)
         if is_dataclass(kind) and {each.name for each in fields(kind)} - state.keys():
@@ -360,15 +360,15 @@ class _Reader:
         vars(made).update(state)
         return made
 
-    def dtype(self, told: Any) -> Any:
+    def dtype(self, content: Any) -> Any:
         """The dtype that a node stands for."""
-        if isinstance(told, str):
-            return pd.api.types.pandas_dtype(told)
-        if told[0] == "string":
-            return pd.StringDtype(told[1], **({} if told[2] else {"na_value": np.nan}))
-        if told[0] == "arrow":
-            return pd.ArrowDtype(_arrow_type(told[1]))
-        _, inner, nodes, is_ordered = told
+        if isinstance(content, str):
+            return pd.api.types.pandas_dtype(content)
+        if content[0] == "string":
+            return pd.StringDtype(content[1], **({} if content[2] else {"na_value": np.nan}))
+        if content[0] == "arrow":
+            return pd.ArrowDtype(_arrow_type(content[1]))
+        _, inner, nodes, is_ordered = content
         if inner is None:
             return pd.CategoricalDtype(ordered=is_ordered)
         values = pd.Index(self._values(nodes), dtype=self.dtype(inner))
@@ -393,11 +393,11 @@ def _arrow_type(words: Any) -> Any:
     if isinstance(words, str):
         found = pd.api.types.pandas_dtype(f"{words}[pyarrow]")
         return getattr(found, "pyarrow_dtype", pa.string())  # pandas has text of its own
-    name, *told = words
+    name, *content = words
     if name == "decimal":
-        bits, *told = told
-        return getattr(pa, f"decimal{int(bits)}")(*told)
-    return pa.dictionary(_arrow_type(told[0]), _arrow_type(told[1]), told[2])
+        bits, *content = content
+        return getattr(pa, f"decimal{int(bits)}")(*content)
+    return pa.dictionary(_arrow_type(content[0]), _arrow_type(content[1]), content[2])
 
 
 @cache

@@ -8,12 +8,12 @@ from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.base.words import listed
 from sdv_privpgd.columns.facts import without_domain
 from sdv_privpgd.columns.keys import keys_of, on_patterns
-from sdv_privpgd.columns.naming import on_names
+from sdv_privpgd.columns.names import on_names
 from sdv_privpgd.columns.vocabulary import MODELLED, misplaced
 from sdv_privpgd.constraints.kinds import Constraint, Constraints
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.settings import People, Settings, usual_delta
-from sdv_privpgd.inference.listed import Question, listed_questions, require_questions
+from sdv_privpgd.inference.question_list import Question, listed_questions, require_questions
 from sdv_privpgd.methods import pipeline
 from sdv_privpgd.methods.method import Method, Target, importance_of, method_of, weighed
 from sdv_privpgd.privacy.boundary import PrivateTable
@@ -21,7 +21,7 @@ from sdv_privpgd.privacy.counting import Bound
 from sdv_privpgd.synthesize.engine import TABLES
 
 
-def asked(
+def parse_options(
     columns: Mapping[str, Mapping],
     epsilon: float,
     delta: float | None = None,

@@ -26,7 +26,7 @@ from sdv_privpgd.base import cached_property
 from sdv_privpgd.base.arguments import check_integer
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.base.progress import Progress
-from sdv_privpgd.columns.cutting import MOST_CATEGORIES
+from sdv_privpgd.columns.cuts import MOST_CATEGORIES
 from sdv_privpgd.columns.facts import (
     CategoryFacts,
     ColumnFacts,
@@ -42,17 +42,17 @@ from sdv_privpgd.fitting.prior import foretold
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.fitting.tables_settings import TablesSettings
 from sdv_privpgd.inference.linear import LinearEstimate
-from sdv_privpgd.inference.listed import values_asked
+from sdv_privpgd.inference.question_list import values_asked
 from sdv_privpgd.methods import pipeline
 from sdv_privpgd.privacy.accounting import mu_squared_of
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.counting import Bound, Tables
 from sdv_privpgd.privacy.dataset import Records
-from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
+from sdv_privpgd.privacy.ledger import PrivacyLedger, SharedLedger
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.report.about import CONFIDENT
 from sdv_privpgd.report.page import Report
-from sdv_privpgd.report.plan import Curve, Errors, ExpectedErrors, plan_report
+from sdv_privpgd.report.plan import AnswerErrors, Curve, ExpectedErrors, plan_report
 from sdv_privpgd.report.release import plans_report
 
 _MADE_UP = 1_000
@@ -92,9 +92,9 @@ def planned(settings: Settings, description: Description, num_rows: int) -> Repo
     table = _Repeated(columns, settings.people.limit, num_rows, times)
     fit = Fit(settings, description)
     fit.discover(table)
-    left = fit.books.ledger
+    left = fit.shared.ledger
     fit.ask(table)
-    listed = [each for each in fit.books.ledger.charges if each.what == pipeline.LISTED]
+    listed = [each for each in fit.shared.ledger.charges if each.what == pipeline.LISTED]
     left = replace(left, charges=(*left.charges, *listed))
     expected = expected_errors(settings, fit.description, left, num_rows)
     if expected is not None:
@@ -105,15 +105,15 @@ def planned(settings: Settings, description: Description, num_rows: int) -> Repo
         *([] if settings.family else [*settings.people.on_counts, *settings.absurd(num_rows)]),
         *said_before(settings, description, num_rows),
     ]
-    return plan_report(without_choices(fit.books.ledger), num_rows, expected, notes)
+    return plan_report(without_choices(fit.shared.ledger), num_rows, expected, notes)
 
 
-def planned_tables(told: TablesSettings, num_rows: int) -> Report:
+def planned_tables(linked: TablesSettings, num_rows: int) -> Report:
     """What a fit of tables with so many rows of the root would ask. Public."""
-    plans = {table: planned(*told.asked(table), num_rows) for table in told.tree.tables}
-    shares = {f"{pairs} of {n}" if pairs else n: part for (n, pairs), part in told.shares.items()}
-    notes = told.absurd(num_rows)
-    return plans_report(plans, told.tree, told.ledger, shares, num_rows, notes)
+    plans = {table: planned(*linked.options_of(table), num_rows) for table in linked.tree.tables}
+    shares = {f"{pairs} of {n}" if pairs else n: part for (n, pairs), part in linked.shares.items()}
+    notes = linked.absurd(num_rows)
+    return plans_report(plans, linked.tree, linked.ledger, shares, num_rows, notes)
 
 
 class _Repeated(PrivateTable):
@@ -169,7 +169,7 @@ def _of_questions(fit: Fit) -> dict[str, float]:
 
 
 def without_choices(ledger: PrivacyLedger) -> PrivacyLedger:
-    """Returns the books without the cliques that answers on missing values happened to choose."""
+    """Returns the ledger without the cliques that answers on missing values happened to choose."""
     charges, is_chosen = [], False
     for charge in ledger.charges:
         what = _OF_CHOICES.sub(r"\1, which noisy answers will choose", charge.what)
@@ -184,7 +184,7 @@ def expected_errors(
     """How large the errors of a fit's answers will be, as far as public facts tell.
 
     The description is that after a look into made-up rows, of which differences alone are used.
-    What the books have left after discovery goes to the tables. ``None`` where nothing is asked.
+    What the ledger has left after discovery goes to the tables. ``None`` where nothing is asked.
     """
     if not description.modelled or not left.remaining:
         return None
@@ -236,7 +236,7 @@ class _Assumed:
     description: Description
     left: PrivacyLedger
 
-    def errors(self, budget: Fraction, num_rows: int, few: int | None = None) -> Errors:
+    def errors(self, budget: Fraction, num_rows: int, few: int | None = None) -> AnswerErrors:
         """The errors of a fit to so many rows; of so few pairs, if it is said."""
         domain = self._domain(budget, num_rows)
         linear = self._linear(domain, budget, num_rows)
@@ -260,7 +260,7 @@ class _Assumed:
         if of_pairs:
             each_cell = fmean(noise / domain.size(pair) for pair, noise in of_pairs.items())
             mean = each_cell * fmean(map(domain.size, pairs))
-        return Errors(sizes=domain.size_of, columns=columns, pairs=of_pairs, pair=mean)
+        return AnswerErrors(sizes=domain.size_of, columns=columns, pairs=of_pairs, pair=mean)
 
     def lost(self, num_rows: int, epsilon: float | None = None) -> float:
         """The part of the rows of a pair that discovery may lose, on average.
@@ -326,7 +326,7 @@ class _Assumed:
         schema = Schema.of({name: _with_codes(size) for name, size in domain.size_of.items()})
         table = PrivateTable(_made_up(domain), bound=self.settings.people.limit)
         method, part = self.settings.method.plain(domain)
-        curator = table.curator(schema, Books(self._ledger(budget * part * scale**2)))
+        curator = table.curator(schema, SharedLedger(self._ledger(budget * part * scale**2)))
         pipeline.ask(curator, method)
         answers = curator.measurements
         return LinearEstimate(
@@ -334,7 +334,7 @@ class _Assumed:
         )
 
     def _ledger(self, budget: Fraction) -> PrivacyLedger:
-        """The books of the rest of a fit."""
+        """The ledger of the rest of a fit."""
         return replace(self.left, budget=budget, charges=())
 
 

@@ -28,7 +28,7 @@ from sdv_privpgd.fitting.settings import People, Settings
 from sdv_privpgd.methods import pipeline
 from sdv_privpgd.methods.method import MatchError
 from sdv_privpgd.privacy.boundary import PrivateTable
-from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
+from sdv_privpgd.privacy.ledger import PrivacyLedger, SharedLedger
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.report.measures import MANY, MOST, NEARLY_ALL
 from sdv_privpgd.synthesize.engine import Model, Particles
@@ -356,7 +356,7 @@ def leaning(
         name: facts
         for name, facts in look.description.discovered.items()
         if name not in description.given
-        and not (isinstance(facts, CategoryFacts) and _unseen(columns[name]) > MANY)
+        and not (isinstance(facts, CategoryFacts) and _unknown_share(columns[name]) > MANY)
     }
     rows = len(public.frame) if num_rows is None else num_rows
     if description.num_bins is None:
@@ -436,7 +436,7 @@ def _on_lacking(lacking: Sequence[str], names: Iterable[str]) -> tuple[str, ...]
     return (f"The prior, or a part of it, lacks {names_lacking}: fitted as without it.{rename}",)
 
 
-def _unseen(cells: pd.Series) -> float:
+def _unknown_share(cells: pd.Series) -> float:
     """The share of other rows whose value these are likely to lack: Good's estimate (1953)."""
     counts = cells.value_counts()
     return float((counts == 1).sum() / max(counts.sum(), 1))
@@ -458,8 +458,8 @@ def foretold(settings: Settings, description: Description, num_rows: int) -> lis
     first, second = np.array_split(rng.permutation(len(public.frame)), 2)
     rows, prior = public.taken(rng.choice(first, num_rows)), public.taken(second)
     # The budget of the fit, of which a row of public rows is one.
-    books = Books(PrivacyLedger.open(settings.epsilon, settings.delta, settings.adjacency))
-    curator = PrivateTable(rows.columns(schema)).curator(schema, books)
+    shared = SharedLedger(PrivacyLedger.open(settings.epsilon, settings.delta, settings.adjacency))
+    curator = PrivateTable(rows.columns(schema)).curator(schema, shared)
     own = Particles(domain=schema.domain(), codes=rows.codes(schema).codes)
     method = method_for(settings, replace(description, public=None))
     pipeline.ask(curator, method)

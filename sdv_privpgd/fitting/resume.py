@@ -29,14 +29,14 @@ class Unfinished:
         doubts: What discovery has to say of columns' ranges; ``None`` if it had not ended.
         looked: What discovery had been answered until then; of one that had ended the number of
             rows, which says whether a table can be the same.
-        ledger: The books of the fit. What they have left can still be spent.
+        ledger: The ledger of the fit. What it has left can still be spent.
         schema: What the codes mean that the answers are about; ``None`` before any was asked for.
         answers: In the order in which they were asked for.
         names: Whether a frame was fitted, and the names of its columns, where SDV's class asks.
     """
 
     description: Description
-    doubts: Mapping[str, str] | None
+    diagnostics: Mapping[str, str] | None
     ledger: PrivacyLedger
     schema: Schema | None
     answers: tuple[Measurement, ...]
@@ -49,8 +49,8 @@ class Unfinished:
         found, curator = fit.transcript.answered, fit.curator
         return cls(
             description=fit.description,
-            doubts=fit.doubts if fit.has_discovered else None,
-            ledger=fit.books.ledger,
+            diagnostics=fit.diagnostics if fit.has_discovered else None,
+            ledger=fit.shared.ledger,
             schema=None if curator is None else fit.description.attributes,
             answers=() if curator is None else curator.measurements,
             looked=tuple(e for e in found if not fit.has_discovered or _counts(e.found)),
@@ -70,12 +70,12 @@ class Unfinished:
         """What can be done with it."""
         if not self.has_tables:
             return (
-                "What was paid for is kept: finish(data) with the same table spends what is left "
+                "What was paid for is kept: resume(data) with the same table spends what is left "
                 "of the budget, and asks for nothing twice."
             )
-        more = " With the same table, finish(data), what is left of the budget is spent as well."
+        more = " With the same table, resume(data), what is left of the budget is spent as well."
         return (
-            "What was paid for is kept: finish() makes a model of it, at no cost."
+            "What was paid for is kept: resume() makes a model of it, at no cost."
             f"{more if self.ledger.remaining else ''}"
         )
 
@@ -91,7 +91,7 @@ class Unfinished:
 
     def fit(self, settings: Settings, description: Description) -> Fit:
         """The fit that goes on with it."""
-        known = {"doubts": self.doubts, "begun": self.ledger, "answered": self.looked}
+        known = {"diagnostics": self.diagnostics, "begun": self.ledger, "answered": self.looked}
         return Fit(settings, description, **known)
 
     def require_same_rows(self, table: PrivateTable | EncodedTable) -> None:
@@ -116,7 +116,7 @@ class Unfinished:
             )
         if not (self.has_tables or with_data):
             raise ValueError(
-                "No table was asked for before the fit failed. Call finish(data) with the table of "
+                "No table was asked for before the fit failed. Call resume(data) with the table of "
                 "that fit: what was answered is not paid for again."
             )
 
@@ -132,22 +132,22 @@ def _known_rows(found: Iterable[Any]) -> int | None:
 
 
 def booked(
-    books: PrivacyLedger | None, begun: PrivacyLedger, now: PrivacyLedger
+    total: PrivacyLedger | None, begun: PrivacyLedger, now: PrivacyLedger
 ) -> PrivacyLedger | None:
-    """The books of all fits with what was charged since one of them began, or went on."""
+    """The ledger of all fits with what was charged since one of them began, or went on."""
     charged = now.charges[len(begun.charges) :]
     if not charged:
-        return books
-    if books is None or books == begun:
+        return total
+    if total is None or total == begun:
         return now
     if not begun.charges:
-        return books.followed_by(now)
+        return total.followed_by(now)
     grown = replace(
-        books, charges=books.charges + charged, budget=books.budget + now.budget - begun.budget
+        total, charges=total.charges + charged, budget=total.budget + now.budget - begun.budget
     )
-    if grown.budget == books.budget:
+    if grown.budget == total.budget:
         return grown
-    left = float(Fraction(books.delta) - books.reserved)
+    left = float(Fraction(total.delta) - total.reserved)
     return replace(grown, epsilon=epsilon_of(grown.budget, left) if left > 0 else math.inf)
 
 
@@ -175,12 +175,12 @@ def begun_again(fitted: Fitted, epsilon: float) -> Fit:
     if not tables_of(release.measurements):
         raise ValueError(
             "The noisy tables of this fit were not kept, because its engine protects a statistic "
-            "that they would show. So there is nothing to refine: fit anew."
+            "that they would show. More budget would not help: fit anew."
         )
     ledger = raised(release.ledger, epsilon)
     settings.method.require_budget(ledger)
     settings = replace(settings, epsilon=ledger.epsilon)
-    return Fit(settings, fitted.description, doubts=fitted.doubts, begun=ledger)
+    return Fit(settings, fitted.description, diagnostics=fitted.diagnostics, begun=ledger)
 
 
 def require_same_rows(fitted: Fitted, table: PrivateTable) -> None:
@@ -191,8 +191,8 @@ def require_same_rows(fitted: Fitted, table: PrivateTable) -> None:
     before = _known_rows(fitted.release.measurements)
     if rows is not None and before is not None and rows != before:
         raise ValueError(
-            f"refine asks about the same rows again. The table had {before:,} rows, and this one "
-            f"has {rows:,}. For a table that has grown, make a second release that follows the "
+            f"add_budget asks about the same rows again. The table had {before:,} rows, and this "
+            f"one has {rows:,}. For a table that has grown, make a second release that follows the "
             "first on one ledger: fit_table(table, ..., after=earlier.ledger), a second fit of the "
             "same synthesizer, or --ledger on the command line."
         )
@@ -214,18 +214,18 @@ def own_ledger(fitted: Fitted, otherwise: PrivacyLedger) -> PrivacyLedger:
     return otherwise if fitted.release is None else fitted.release.ledger
 
 
-def on_several_releases(books: PrivacyLedger, own: PrivacyLedger) -> tuple[str, ...]:
+def on_several_releases(total: PrivacyLedger, own: PrivacyLedger) -> tuple[str, ...]:
     """A sentence on people who are in the tables of earlier releases, too, if there were any.
 
-    What the last release has spent is its ``own``: the last charges of the books.
+    What the last release has spent is its ``own``: the last charges of the ledger.
     """
-    begun = len(books.charges) - len(own.charges)
-    earlier = replace(books, charges=books.charges[: max(begun, 0)])
-    if not earlier.charges or books.charges[begun:] != own.charges:
+    begun = len(total.charges) - len(own.charges)
+    earlier = replace(total, charges=total.charges[: max(begun, 0)])
+    if not earlier.charges or total.charges[begun:] != own.charges:
         return ()
     return (
         "The ledger holds earlier releases. Whoever is in the tables of all of them is protected "
-        f"by epsilon {books.spent():.4g} at delta {books.delta:g} in all. Whoever came after them, "
+        f"by epsilon {total.spent():.4g} at delta {total.delta:g} in all. Whoever came after them, "
         f"and is in this table alone, is protected by epsilon {own.spent():.4g}; whoever had left "
         f"before, by epsilon {earlier.spent():.4g}.",
     )

@@ -294,20 +294,20 @@ class Settings:
             family=self.family,
         )
 
-    def require(self, books: PrivacyLedger) -> None:
-        """Raises ``ValueError`` if they protect others than these books, of a fit that goes on."""
+    def require(self, earlier: PrivacyLedger) -> None:
+        """Raises ``ValueError`` if they protect others than this ledger, of a fit that goes on."""
         own = self.people
         both = [
-            ("adjacency", books.adjacency.value, self.adjacency.value),
-            ("people.max_rows", books.rows_per_person, own.max_rows),
-            ("people.column", books.people, own.column),
-            ("people.weighed", books.weighed, own.weighed),
-            ("people.weights", books.weights, own.weights),
+            ("adjacency", earlier.adjacency.value, self.adjacency.value),
+            ("people.max_rows", earlier.rows_per_person, own.max_rows),
+            ("people.column", earlier.people, own.column),
+            ("people.weighed", earlier.weighed, own.weighed),
+            ("people.weights", earlier.weights, own.weights),
         ]
         changed = [f"{name} was {old!r} and is {new!r}" for name, old, new in both if old != new]
         if changed:
             raise ValueError(
-                f"{'; '.join(changed)}: the books of the fit that is to be gone on with say whom "
+                f"{'; '.join(changed)}: the ledger of the fit that is to be gone on with says whom "
                 "it protects. Set it back, or fit anew."
             )
 

@@ -10,23 +10,23 @@ from typing import Any
 from sdv_privpgd.base import cached_property
 from sdv_privpgd.base.arguments import check_known, shown
 from sdv_privpgd.columns.column import Column
-from sdv_privpgd.columns.cutting import column_of
-from sdv_privpgd.columns.declared import Key
+from sdv_privpgd.columns.cuts import column_of
+from sdv_privpgd.columns.declarations import Key
 from sdv_privpgd.columns.links import Link, Tree, tree_of
 from sdv_privpgd.columns.visits import as_read, read_by, time_facts
 from sdv_privpgd.columns.vocabulary import MODELLED, words_of
 from sdv_privpgd.constraints.kinds import Constraint
-from sdv_privpgd.discovery.first_look import reserved_delta
+from sdv_privpgd.discovery.first_queries import reserved_delta
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.options import (
-    asked,
     check_match,
     checked_lost,
     opened,
+    parse_options,
     require_sdtypes,
 )
 from sdv_privpgd.fitting.settings import People, Settings
-from sdv_privpgd.inference.listed import Question
+from sdv_privpgd.inference.question_list import Question
 from sdv_privpgd.privacy.accounting import epsilon_of
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.counting import MOST
@@ -48,14 +48,14 @@ class TablesSettings:
     """What a fit of tables is told, and how the budget is divided. Public.
 
     ``columns`` are without keys that lead to others, ``constraints`` and ``questions`` by table.
-    What else a fit of a table takes is ``told``.
+    What else a fit of a table takes is ``options``.
     """
 
     columns: Mapping[str, Mapping[str, Mapping]]
     tree: Tree
     epsilon: float
     delta: float
-    told: Mapping[str, Any]
+    options: Mapping[str, Any]
     constraints: Mapping[str, Sequence[Constraint]]
     questions: Mapping[str, Sequence[Question]]
 
@@ -68,7 +68,7 @@ class TablesSettings:
         delta: float,
         constraints: Mapping[str, Sequence[Constraint]] = MappingProxyType({}),
         questions: Mapping[str, Sequence[Question]] = MappingProxyType({}),
-        **told: Any,
+        **options: Any,
     ) -> "TablesSettings":
         """Raises ``ValueError`` for what no fit can ask, before a table is opened."""
         tree = tree_of(relationships)
@@ -92,9 +92,9 @@ class TablesSettings:
                 _require_whole("numbered", link.numbered, link.child, declared)
                 _require_free(link, constraints.get(link.parent, ()))
             own[table] = declared if key is None else {key: Key(), **declared}
-        return cls(own, tree, epsilon, delta, told, constraints, questions)
+        return cls(own, tree, epsilon, delta, options, constraints, questions)
 
-    def asked(
+    def options_of(
         self, table: str, parents: Mapping[str, Mapping] | None = None
     ) -> tuple[Settings, Description]:
         """Settings and description of a table, with what links add to its columns.
@@ -115,8 +115,8 @@ class TablesSettings:
         link = self.tree.above(table)
         by = () if link is None else (link.order, link.start and link.above(link.start))
         counts = {each.number: each.count for each in self.tree.below(table) if each.count}
-        told: dict[str, Any] = {"counted_by": counted_by, "clocks": [*filter(None, by)]}
-        description = replace(description, given=known, linked=added, counts=counts, **told)
+        options: dict[str, Any] = {"counted_by": counted_by, "clocks": [*filter(None, by)]}
+        description = replace(description, given=known, linked=added, counts=counts, **options)
         check_match(settings, description)
         return settings, description
 
@@ -134,7 +134,7 @@ class TablesSettings:
             columns |= {**tree.joined(table, parents), **self._time(table)}
         elif link is not None:
             columns[link.key] = Key()
-        return asked(
+        return parse_options(
             columns,
             self.epsilon,
             self.delta,
@@ -142,7 +142,7 @@ class TablesSettings:
             people=People(tree.root_key, self.most, weighed=True),
             constraints=self.constraints.get(table, ()),
             questions=self.questions.get(table, ()),
-            **self.told,
+            **self.options,
         )
 
     def modelled(self, table: str) -> dict[str, Mapping]:
@@ -201,7 +201,7 @@ class TablesSettings:
     def require(self) -> None:
         """Raises ``ValueError`` for what no fit can ask of some table, before one is opened."""
         for table in self.tree.tables:
-            self.asked(table)
+            self.options_of(table)
 
     def absurd(self, num_rows: int | None = None) -> list[str]:
         """Sentences on an epsilon or a delta that promises next to nothing for so many rows."""
@@ -324,7 +324,7 @@ class TablesSettings:
 
         Raises ``ValueError`` for names of no column.
         """
-        _, description = self.asked(table)
+        _, description = self.options_of(table)
         own = self.modelled(table)
         added = (name for name in description.modelled if name not in own)
         return (*checked_lost(names, description), *added)

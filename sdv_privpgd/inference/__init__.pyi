@@ -7,5 +7,5 @@ from .answers import TableAnswer as TableAnswer
 from .bootstrap import Bootstrap as Bootstrap
 from .bootstrap import Rubin as Rubin
 from .crowds import Crowded as Crowded
-from .listed import Question as Question
+from .question_list import Question as Question
 from .regression import Regression as Regression

@@ -21,7 +21,7 @@ from sdv_privpgd.columns.column import Column
 from sdv_privpgd.inference.conditions import cells_of, codes_of, column_named, meeting, numbers_in
 from sdv_privpgd.inference.design import design_of
 from sdv_privpgd.inference.intervals import Interval, deviations
-from sdv_privpgd.inference.listed import COEFFICIENT, UNIQUE, Question, Where
+from sdv_privpgd.inference.question_list import COEFFICIENT, UNIQUE, Question, Where
 from sdv_privpgd.inference.questions import Questions
 from sdv_privpgd.inference.regression import coefficients_of_rows, regression
 from sdv_privpgd.synthesize.engine import Particles
@@ -216,12 +216,15 @@ class _Both:
     def columns(self) -> dict[str, Column]:
         return self.questions.schema.named
 
-    def answer(self, asked: Criterion) -> _Found:
+    def answer(self, criterion: Criterion) -> _Found:
         """A share or a mean, or a difference of two."""
         answers: list[Any] = [
-            self.questions.answer(asked.what, of=asked.of, **each) for each in asked.groups
+            self.questions.answer(criterion.what, of=criterion.of, **each)
+            for each in criterion.groups
         ]
-        value = reduce(operator.sub, [self._of_rows(asked, **each) for each in asked.groups])
+        value = reduce(
+            operator.sub, [self._of_rows(criterion, **each) for each in criterion.groups]
+        )
         question = " minus ".join(each.question for each in answers)
         if any(each.statistic is None for each in answers):
             return question, value, _NOTHING, ["The tables do not determine the table's value."]
@@ -231,42 +234,42 @@ class _Both:
             return question, value, _NOTHING, [str(error)]
         return question, value, answer.interval("table", self.level), answer.notes
 
-    def unique(self, asked: Criterion) -> _Found:
+    def unique(self, criterion: Criterion) -> _Found:
         """The number of rows whose values of some columns no other row has."""
-        cells = pd.DataFrame({name: cells_of(self.rows, name) for name in asked.columns})
+        cells = pd.DataFrame({name: cells_of(self.rows, name) for name in criterion.columns})
         number = float((~cells.duplicated(keep=False)).sum())
-        return f"Rows that are unique in {', '.join(asked.columns)}", number, None, ()
+        return f"Rows that are unique in {', '.join(criterion.columns)}", number, None, ()
 
-    def _of_rows(self, asked: Criterion, where: Where, among: Where) -> float:
+    def _of_rows(self, criterion: Criterion, where: Where, among: Where) -> float:
         met = self._met(where)
-        if asked.what == "share":
+        if criterion.what == "share":
             base = self._met(among)
             return float((met & base).sum() / base.sum()) if base.any() else math.nan
-        column = column_named(self.columns, asked.of)
+        column = column_named(self.columns, criterion.of)
         numbers = numbers_in(column, cells_of(self.rows, column.name))
         kept = numbers[met & ~np.isnan(numbers)]
         return float(kept.mean()) if len(kept) else math.nan
 
     def _met(self, conditions: Where) -> np.ndarray:
         found = np.ones(len(self.rows), dtype=bool)
-        for name, wish in (conditions or {}).items():
+        for name, condition in (conditions or {}).items():
             cells = cells_of(self.rows, str(name))
-            found &= meeting(column_named(self.columns, name), cells, wish)
+            found &= meeting(column_named(self.columns, name), cells, condition)
         return found
 
-    def coefficient(self, asked: Criterion) -> _Found:
+    def coefficient(self, criterion: Criterion) -> _Found:
         """A coefficient, by the tables and by the rows, of one and the same design."""
-        release, outcome = self.questions.release, str(asked.of)
-        how = {"on": asked.on, "kind": asked.kind, "event": asked.event}
+        release, outcome = self.questions.release, str(criterion.of)
+        how = {"on": criterion.on, "kind": criterion.kind, "event": criterion.event}
         design = design_of(self.columns, outcome, **how, held=release.held)
         terms = [each.name for each in design.terms[1:]]
-        term = terms[0] if asked.term is None and len(terms) == 1 else asked.term
+        term = terms[0] if criterion.term is None and len(terms) == 1 else criterion.term
         if term not in terms:
-            raise ValueError(f"term must be one of {terms!r}, got {asked.term!r}.")
+            raise ValueError(f"term must be one of {terms!r}, got {criterion.term!r}.")
         own = {name: self.columns[name] for name in design.columns}
         rows = Particles(domain=release.domain, codes=codes_of(release.domain, own, self.rows))
         on = ", ".join(design.columns[1:])
-        question = f"{term} in the {asked.kind} regression of {outcome} on {on}"
+        question = f"{term} in the {criterion.kind} regression of {outcome} on {on}"
         try:
             of_table = regression(self.questions, outcome, **how)
             of_rows = coefficients_of_rows(self.questions, rows, outcome, **how)

@@ -116,7 +116,7 @@ class Concluding(ABC):
             ValueError: For what cannot be asked, unknown columns and values outside the domain.
         """
         how = {"of": of, "where": where, "among": among, "q": q, "clipped": clipped}
-        questions = self._asked()
+        questions = self._own_questions()
 
         def ask(own: Questions) -> Any:
             return own.answer(what, **how)  # pyright: ignore[reportArgumentType]
@@ -153,7 +153,7 @@ class Concluding(ABC):
         Raises:
             ValueError: For what is no criterion, and for questions that cannot be asked.
         """
-        questions = self._asked()
+        questions = self._own_questions()
         if rows is None:
             count = questions.linear.answers([{}]).values[0]
             rows = self._first(max(round(float(count)), 1))
@@ -172,14 +172,14 @@ class Concluding(ABC):
         Args:
             path: A file to write them to as well, ``.parquet`` or ``.csv``.
         """
-        questions = self._asked()
+        questions = self._own_questions()
         return noisy_tables(questions.release, questions.schema, path)
 
-    def _asked(self) -> Questions:
+    def _own_questions(self) -> Questions:
         own = self._own_fit
         if own.release is None:
             raise ValueError("No column is modelled, so nothing was measured.")
-        return Questions(own.release, own.schema, unseen=own.unseen)
+        return Questions(own.release, own.schema, undetected=own.undetected)
 
     def bootstrap(
         self,
@@ -293,4 +293,6 @@ class Concluding(ABC):
             ValueError: For columns that cannot be regressed, pairs that were not measured, and
                 noise that hides the answer.
         """
-        return regression(self._asked(), outcome, on, kind, event=event, reference=reference)
+        return regression(
+            self._own_questions(), outcome, on, kind, event=event, reference=reference
+        )

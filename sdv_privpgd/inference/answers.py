@@ -29,7 +29,7 @@ from sdv_privpgd.inference.intervals import (
     Open,
     Scaled,
     Statistic,
-    Total,
+    Sum,
     deviations,
     middle_of,
 )
@@ -98,7 +98,7 @@ class Answer:
         origin: What combines it with another answer of the same fit; it is not pickled.
 
     >>> answer = Answer(question="Count where ward is 'B'", estimate=412.3, stddev=11.2,
-    ...                 statistic=Total(412.3, 11.2**2, num_rows=1000.0), unit="rows")
+    ...                 statistic=Sum(412.3, 11.2**2, num_rows=1000.0), unit="rows")
     >>> print(answer)
     Count where ward is 'B': 412 rows (standard deviation of the noise: 11.2). With 95 % confidence
     390 to 434 rows in this table, and 375 to 450 rows in the population that it was drawn from.
@@ -222,7 +222,7 @@ class TableAnswer:
         units, num_rows = self.units or 1.0, self.num_rows if self.units is None else math.inf
         cells = zip(self.estimate / units, self.stddev / units, strict=True)
         counts = (
-            Total(value, stddev**2, num_rows=num_rows, low=0.0, alike=self.alike)
+            Sum(value, stddev**2, num_rows=num_rows, low=0.0, alike=self.alike)
             for value, stddev in cells
         )
         ends = [Scaled(count, units).interval(kind, level) for count in counts]

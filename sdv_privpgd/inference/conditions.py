@@ -11,7 +11,7 @@ import pandas as pd
 
 from sdv_privpgd.base.arguments import shown
 from sdv_privpgd.base.domain import Domain
-from sdv_privpgd.columns.bins import Categories, Interval, Ticks
+from sdv_privpgd.columns.bins import Categories, Reals, Ticks
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.decoders import decoder_for
 from sdv_privpgd.columns.dtypes import clock_in, zone_in
@@ -25,7 +25,7 @@ _SEVERAL = (list, tuple, set, frozenset)
 
 
 @dataclass(frozen=True)
-class Part:
+class ConditionShares:
     """The rows that meet a condition on one column: the share of each code's rows, float64.
 
     ``weights`` are with rows spread as sampled ones are, ``least`` and ``most`` hold however rows
@@ -43,13 +43,13 @@ class Part:
         return bool((self.least < self.most).any())
 
 
-def parts_of(
+def shares_by_column(
     columns: Mapping[str, Column], conditions: Mapping[str, Any] | None
-) -> dict[str, Part]:
+) -> dict[str, ConditionShares]:
     """The parts of conditions by column."""
     return {
-        str(name): part_of(column_named(columns, name), wish)
-        for name, wish in as_conditions(conditions).items()
+        str(name): condition_shares(column_named(columns, name), condition)
+        for name, condition in as_conditions(conditions).items()
     }
 
 
@@ -62,20 +62,20 @@ def column_named(columns: Mapping[str, Column], name: Any) -> Column:
     return columns[str(name)]
 
 
-def part_of(column: Column, wish: Any) -> Part:
+def condition_shares(column: Column, condition: Any) -> ConditionShares:
     """The part of the rows that a condition asks for: a value, several, a range, or missing."""
-    if isinstance(wish, Between):
-        cells, is_missing = column.cells.shares(*span(column, wish)), False
-        words = _between_words(column.name, wish)
+    if isinstance(condition, Between):
+        cells, is_missing = column.cells.shares(*span(column, condition)), False
+        words = _between_words(column.name, condition)
     else:
-        wishes = [*dict.fromkeys(wish)] if isinstance(wish, _SEVERAL) else [wish]
-        if any(isinstance(each, Between) for each in wishes) or not wishes:
+        several = [*dict.fromkeys(condition)] if isinstance(condition, _SEVERAL) else [condition]
+        if any(isinstance(each, Between) for each in several) or not several:
             raise ValueError(
                 f"A list for {column.name!r} must hold values, at least one and no ranges, got "
-                f"{shown(wish)}."
+                f"{shown(condition)}."
             )
-        cells, is_missing = _of_values(column, wishes)
-        words = f"{column.name} is {' or '.join(map(_written, wishes))}"
+        cells, is_missing = _of_values(column, several)
+        words = f"{column.name} is {' or '.join(map(_written, several))}"
     codes = np.arange(len(cells)) if column.merging is None else np.asarray(column.merging.codes)
     least, most = np.ones(column.num_values), np.zeros(column.num_values)
     np.minimum.at(least, codes, 1.0 * (cells > 1 - _NEARLY))
@@ -86,18 +86,18 @@ def part_of(column: Column, wish: Any) -> Part:
     whole, least, most = (np.append(each, missing) for each in (whole, least, most))
     if not most.any():
         raise ValueError(f"No row of the domain meets {words!r}.")
-    return Part(whole, least, most, words)
+    return ConditionShares(whole, least, most, words)
 
 
-def meeting(column: Column, cells: pd.Series, wish: Any) -> np.ndarray:
+def meeting(column: Column, cells: pd.Series, condition: Any) -> np.ndarray:
     """Which synthetic cells of a column meet a condition, bool."""
     values, missing = read(column, cells)
-    if isinstance(wish, Between):
-        low, high = span(column, wish)
+    if isinstance(condition, Between):
+        low, high = span(column, condition)
         return (values >= low) & (values <= high) & ~missing
-    wishes = wish if isinstance(wish, _SEVERAL) else [wish]
-    is_one = np.isin(values, ticks_of(column, wish)) & ~missing
-    return is_one | (missing & any(map(_is_missing, wishes)))
+    several = condition if isinstance(condition, _SEVERAL) else [condition]
+    is_one = np.isin(values, ticks_of(column, condition)) & ~missing
+    return is_one | (missing & any(map(_is_missing, several)))
 
 
 def numbers_in(column: Column, cells: pd.Series) -> np.ndarray:
@@ -136,9 +136,9 @@ def _of_values(column: Column, values: Sequence[Any]) -> tuple[np.ndarray, bool]
     return cells, is_missing
 
 
-def ticks_of(column: Column, wish: Any) -> list:
+def ticks_of(column: Column, condition: Any) -> list:
     """The values that a condition names, as the column's cells hold them, without missing ones."""
-    values = wish if isinstance(wish, _SEVERAL) else [wish]
+    values = condition if isinstance(condition, _SEVERAL) else [condition]
     return [_tick_of(column, value) for value in values if not _is_missing(value)]
 
 
@@ -156,7 +156,7 @@ def _tick_of(column: Column, value: Any) -> Any:
             f"{shown(value)} is not in the domain of column {column.name!r}, which holds "
             f"{held(column)}.{hint}"
         )
-    if isinstance(column.cells, Interval):
+    if isinstance(column.cells, Reals):
         raise ValueError(
             f"Column {column.name!r} has real numbers, of which tables know ranges only: ask for "
             f"Between(low, high) in place of {value!r}."

@@ -15,8 +15,8 @@ from sdv_privpgd.inference.conditions import (
     as_users,
     code_values,
     column_named,
+    condition_shares,
     not_missing,
-    part_of,
 )
 from sdv_privpgd.inference.linear import LinearEstimate, Product, times
 from sdv_privpgd.synthesize.engine import Model
@@ -149,10 +149,10 @@ def _interaction(terms: Sequence[Term], parts: tuple[int, ...]) -> Term:
 def _outcome(column: Column, kind: str, event: Any) -> Term:
     """The outcome as a number."""
     if event is not None:
-        part = part_of(column, event)
+        part = condition_shares(column, event)
         return Term(part.words, {column.name: part.weights * not_missing(column)})
     if column.sdtype == "boolean" and isinstance(column.cells, Categories):
-        part = part_of(column, column.cells.values[1])
+        part = condition_shares(column, column.cells.values[1])
         return Term(part.words, {column.name: part.weights})
     numbers = numbers_of_codes(column)
     if kind == "logistic" or numbers is None:
@@ -209,7 +209,7 @@ def _terms(
     if held is not None and held[: column.num_values].any():
         at = int(np.argmax(held[: column.num_values]))
     if reference is not None:
-        weights = part_of(column, reference).weights
+        weights = condition_shares(column, reference).weights
         found = np.flatnonzero(weights[: column.num_values] == 1)
         if len(found) != 1 or weights.sum() != 1:
             raise ValueError(f"{reference!r} is not a single value of {column.name!r}.")
@@ -244,7 +244,7 @@ def _notes(involved: Mapping[str, Column], event: Any) -> list[str]:
 
 
 @dataclass(frozen=True, eq=False)
-class Scaled:
+class ScaledDesign:
     """A design whose numbers have about mean 0 and variance 1, so that missing ones count as mean.
 
     ``back`` takes its coefficients to those of the terms as they were, but for ``shift``.
@@ -254,7 +254,7 @@ class Scaled:
     back: np.ndarray
     shift: np.ndarray
 
-    def without(self, names: Collection[str]) -> "Scaled":
+    def without(self, names: Collection[str]) -> "ScaledDesign":
         """The same without categories, which count with the reference, and their interactions."""
         terms = self.design.terms
         kept = [
@@ -278,10 +278,10 @@ class Scaled:
         note = "With the reference count, as too few rows are known to have them: "
         note += ", ".join(names) + (f". Nothing is said of {', '.join(lost)}." if lost else ".")
         own = replace(design, notes=(note, *design.notes)) if names else design
-        return Scaled(own, self.back[np.ix_(kept, kept)], self.shift[kept])
+        return ScaledDesign(own, self.back[np.ix_(kept, kept)], self.shift[kept])
 
 
-def scaled(design: Design, estimate: LinearEstimate, kind: str) -> tuple[Scaled, list[str]]:
+def scaled(design: Design, estimate: LinearEstimate, kind: str) -> tuple[ScaledDesign, list[str]]:
     """The design with its numbers scaled by their noisy means and variances.
 
     And the names of categories that hold no more rows than noise might.
@@ -316,7 +316,7 @@ def scaled(design: Design, estimate: LinearEstimate, kind: str) -> tuple[Scaled,
     if kind == "linear":
         target, shift[0], spread = _scaled(target, design, estimate)
         back *= spread
-    return Scaled(replace(design, outcome=target, terms=tuple(terms)), back, shift), weak
+    return ScaledDesign(replace(design, outcome=target, terms=tuple(terms)), back, shift), weak
 
 
 def _scaled(term: Term, design: Design, estimate: LinearEstimate) -> tuple[Term, float, float]:

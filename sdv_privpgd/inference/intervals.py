@@ -57,7 +57,7 @@ def deviations(kind: str, level: float) -> float:
 
 
 @dataclass(frozen=True)
-class Total:
+class Sum:
     """A count or a sum of values over the rows that meet a condition.
 
     For the population it is the expected total of a table of as many rows. ``variance`` is that of
@@ -159,7 +159,7 @@ class Ratio:
         return _cut(_between_roots(first, second, third), self.low, self.high)
 
 
-Estimated: TypeAlias = Total | Ratio
+Estimated: TypeAlias = Sum | Ratio
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ from scipy.sparse import coo_matrix, csc_array
 from scipy.sparse.linalg import splu
 
 from sdv_privpgd.base import cached_property
-from sdv_privpgd.base.domain import Clique, Domain, Grouping, outside
+from sdv_privpgd.base.domain import Clique, Domain, Grouping, axes_without
 from sdv_privpgd.estimate.noisy_tables import (
     NoisyTable,
     averaged,
@@ -478,7 +478,7 @@ class LinearEstimate:
         variances = np.diagonal(covariance).reshape(shape)[places] / cells**2
         for subset in filter(None, _within(clique)):
             effect, groups = self._effect(subset), [self._groups[name] for name in subset]
-            others, sizes = outside(clique, subset), self.domain.shape(subset)
+            others, sizes = axes_without(clique, subset), self.domain.shape(subset)
             share = math.prod(sizes) / self.domain.size(clique)
             within = effect.counts
             for axis, each in enumerate(groups):

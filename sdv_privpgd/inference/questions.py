@@ -29,12 +29,12 @@ from sdv_privpgd.inference.answers import (
 )
 from sdv_privpgd.inference.conditions import (
     CALENDAR,
-    Part,
+    ConditionShares,
     as_users,
     code_values,
     column_named,
     not_missing,
-    parts_of,
+    shares_by_column,
     value_at,
 )
 from sdv_privpgd.inference.intervals import (
@@ -44,7 +44,7 @@ from sdv_privpgd.inference.intervals import (
     Quantile,
     Ratio,
     Scaled,
-    Total,
+    Sum,
     middle_of,
     possible,
 )
@@ -88,7 +88,7 @@ _OF_VALUES = ("mean", "sum", "quantile")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Unseen:
+class Undetected:
     """The rows that may lie beyond a range that was found from noisy counts.
 
     They may lie on a side on which no end was declared.
@@ -100,7 +100,7 @@ class Unseen:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Asked:
+class ParsedQuestion:
     """A question that can be answered."""
 
     what: str  # a key of ``ARGUMENTS``
@@ -122,7 +122,7 @@ class Asked:
         return any((low[name] < high[name]).any() for low, high in ends for name in high)
 
 
-def asked_of(
+def parse_question(
     columns: Mapping[str, Column],
     what: str,
     *,
@@ -131,7 +131,7 @@ def asked_of(
     among: Mapping[str, Any] | None = None,
     q: float | None = None,
     clipped: bool = False,
-) -> Asked:
+) -> ParsedQuestion:
     """Checks a question. Raises ``ValueError`` for what cannot be asked, and says what can."""
     check_choice("what", what, ARGUMENTS)
     for name, given in {"of": of, "among": among, "q": q}.items():
@@ -143,7 +143,7 @@ def asked_of(
         raise ValueError(f"answer({what!r}) takes no clipped=: it is for {', '.join(_OF_VALUES)}.")
     if q is not None and not 0 < check_positive("q", q) < 1:
         raise ValueError(f"q must be above 0 and below 1, such as 0.5, got {shown(q)}.")
-    events, base = parts_of(columns, where), parts_of(columns, among)
+    events, base = shares_by_column(columns, where), shares_by_column(columns, among)
     if what == "share" and not events:
         raise ValueError("answer('share') needs where=, as in where={'ward': 'B'}.")
     for part in {**events, **base}.values():
@@ -159,7 +159,7 @@ def asked_of(
             f"A question may name {MOST_COLUMNS} columns, got {involved!r}. Count more in rows "
             "that were sampled."
         )
-    return Asked(
+    return ParsedQuestion(
         what=what,
         question=_in_words(what, about, events, base, q, clipped=clipped),
         columns=about,
@@ -199,7 +199,7 @@ def _about(
     return about
 
 
-def _weights(which: str, *events: Mapping[str, Part]) -> dict[str, np.ndarray]:
+def _weights(which: str, *events: Mapping[str, ConditionShares]) -> dict[str, np.ndarray]:
     """The share of each code's rows that meets all conditions, by column."""
     named = dict.fromkeys(name for parts in events for name in parts)
     return {
@@ -211,8 +211,8 @@ def _weights(which: str, *events: Mapping[str, Part]) -> dict[str, np.ndarray]:
 def _in_words(
     what: str,
     about: Sequence[Column],
-    events: Mapping[str, Part],
-    base: Mapping[str, Part],
+    events: Mapping[str, ConditionShares],
+    base: Mapping[str, ConditionShares],
     q: float | None,
     *,
     clipped: bool,
@@ -231,7 +231,9 @@ def _in_words(
     return text
 
 
-def _notes(what: str, about: Sequence[Column], parts: Mapping[str, Part]) -> tuple[str, ...]:
+def _notes(
+    what: str, about: Sequence[Column], parts: Mapping[str, ConditionShares]
+) -> tuple[str, ...]:
     """What the answer takes for granted beyond the noise."""
     cut = [repr(name) for name, part in parts.items() if part.is_cut]
     notes = []
@@ -268,7 +270,7 @@ class Questions:
     release: Release
     schema: Schema
     model: Model | None = None  # if given, this model answers, even what the tables determine
-    unseen: Mapping[str, Unseen] = field(default_factory=dict)
+    undetected: Mapping[str, Undetected] = field(default_factory=dict)
     """For each column whose range was found, the rows that may lie beyond it."""
 
     @property
@@ -278,13 +280,13 @@ class Questions:
 
     def answer(self, what: str, **how: Any) -> Answer | TableAnswer:
         """Answers a question, as ``FittedTable.answer`` describes it."""
-        asked = asked_of(self.schema.named, what, **how)
+        parsed = parse_question(self.schema.named, what, **how)
         if what == "table":
-            return self._table(asked)
+            return self._table(parsed)
         if what == "quantile":
-            return self._quantile(asked)
-        statistic, basis, notes = self.statistic(asked)
-        is_known, ends = basis == TABLES, self._open(asked)
+            return self._quantile(parsed)
+        statistic, basis, notes = self.statistic(parsed)
+        is_known, ends = basis == TABLES, self._open(parsed)
         told, middle, units = statistic, middle_of(statistic), 1.0
         if what in ("count", "sum") and self._units is not None:
             units = self._units
@@ -294,27 +296,27 @@ class Questions:
         if any(ends):
             told = Open(told, *ends)
         return Answer(
-            question=asked.question,
+            question=parsed.question,
             estimate=possible(middle) * units,
             stddev=middle.stddev * units if is_known else None,
             basis=basis,
             statistic=told if is_known else None,
-            origin=Origin(self, ends, self.form(asked, middle), tuple(reach.tolist()), limits),
+            origin=Origin(self, ends, self.form(parsed, middle), tuple(reach.tolist()), limits),
             notes=(
-                *asked.notes,
+                *parsed.notes,
                 *notes,
-                *self._beyond(asked, is_open=any(ends)),
+                *self._on_out_of_range(parsed, is_open=any(ends)),
                 *on_people(self.release),
             ),
             unit={"count": self._counted, "share": "share"}.get(what, ""),
         )
 
-    def statistic(self, asked: Asked) -> tuple[Any, str, Sequence[str]]:
+    def statistic(self, parsed: ParsedQuestion) -> tuple[Any, str, Sequence[str]]:
         """What is asked, what it rests on, and why it is enclosed, where it is."""
-        ask = partial(self._of_rows, asked), partial(self._with_numbers, asked), self.sums
-        found = enclosed(asked, *ask, grid_noise(self.release.ledger))
+        ask = partial(self._of_rows, parsed), partial(self._with_numbers, parsed), self.sums
+        found = enclosed(parsed, *ask, grid_noise(self.release.ledger))
         is_open = found[1] == MODEL and self.model is None
-        return self.of_model.statistic(asked) if is_open else found
+        return self.of_model.statistic(parsed) if is_open else found
 
     @property
     def of_model(self) -> "Questions":
@@ -344,14 +346,14 @@ class Questions:
         """The number of rows that were drawn: with weights their sum is drawn as well."""
         return rows if self._units is None else np.inf
 
-    def form(self, asked: Asked, middle: Any) -> tuple[tuple[float, Product], ...]:
+    def form(self, parsed: ParsedQuestion, middle: Any) -> tuple[tuple[float, Product], ...]:
         """The error of an answer as a sum of errors of sums over rows, to first order."""
-        rows, base = asked.rows, asked.base
-        if asked.columns:
-            (column,) = asked.columns
+        rows, base = parsed.rows, parsed.base
+        if parsed.columns:
+            (column,) = parsed.columns
             means = code_values(column).means
             rows, base = (weighed(rows, column, means**power) for power in (1, 0))
-        if isinstance(middle, Total):
+        if isinstance(middle, Sum):
             return ((1.0, rows),)
         if middle.below <= 0:
             return ()
@@ -361,8 +363,10 @@ class Questions:
         """The pairs of an answer's columns that no table holds, in words."""
         held = {name for _, product in answer.origin.form or () for name in product}
         order = self.release.domain.attributes
-        asked = [each.query for each in self.release.measurements]
-        tables = [{*q.clique} for q in asked if isinstance(q, MarginalQuery | GroupedMarginalQuery)]
+        parsed = [each.query for each in self.release.measurements]
+        tables = [
+            {*q.clique} for q in parsed if isinstance(q, MarginalQuery | GroupedMarginalQuery)
+        ]
         pairs = combinations(sorted(held, key=order.index), 2)
         return [
             f"{one!r} and {other!r}"
@@ -380,19 +384,21 @@ class Questions:
         units = self._units or 1.0 if answer.unit != "share" and len(form) == 1 else 1.0
         return units * float(np.sqrt(max(weights @ covariance @ weights, 0.0)))
 
-    def _open(self, asked: Asked) -> tuple[bool, bool]:
+    def _open(self, parsed: ParsedQuestion) -> tuple[bool, bool]:
         """Whether rows beyond a range that was found may move the answer, below and above."""
-        (column,) = asked.columns or (None,)
-        if column is None or asked.is_clipped or column.name not in self.unseen:
+        (column,) = parsed.columns or (None,)
+        if column is None or parsed.is_clipped or column.name not in self.undetected:
             return False, False
-        values, unseen = code_values(column), self.unseen[column.name]
-        meets = asked.most[0].get(column.name, np.ones(column.num_values)) > 0
+        values, undetected = code_values(column), self.undetected[column.name]
+        meets = parsed.most[0].get(column.name, np.ones(column.num_values)) > 0
         below, above = meets[values.lows.argmin()], meets[values.highs.argmax()]
-        return bool(unseen.below and below), bool(unseen.above and above)
+        return bool(undetected.below and below), bool(undetected.above and above)
 
-    def _of_rows(self, asked: Asked, met: Product, base: Product) -> tuple[Total | Ratio, str]:
+    def _of_rows(
+        self, parsed: ParsedQuestion, met: Product, base: Product
+    ) -> tuple[Sum | Ratio, str]:
         """The count of the rows that meet a condition, or their share."""
-        if asked.what == "share":
+        if parsed.what == "share":
             sums = self.sums([met, base])
             count, rows = sums.values
             return Ratio(count, rows, sums.covariance, alike=self._alike), sums.basis
@@ -403,29 +409,29 @@ class Questions:
         squares = None if met or self._units is not None else count
         variance = sums.covariance[1, 1]
         how = {"low": 0.0, "high": most, "alike": self._alike}
-        return Total(count, variance, self._drawn(rows), squares, **how), sums.basis
+        return Sum(count, variance, self._drawn(rows), squares, **how), sums.basis
 
-    def _with_numbers(self, asked: Asked, numbers: np.ndarray) -> tuple[Ratio | Total, str]:
+    def _with_numbers(self, parsed: ParsedQuestion, numbers: np.ndarray) -> tuple[Ratio | Sum, str]:
         """The mean or the sum with a number for each code."""
-        (column,) = asked.columns
+        (column,) = parsed.columns
         values = code_values(column)
-        powers = [weighed(asked.rows, column, numbers**power) for power in range(3)]
+        powers = [weighed(parsed.rows, column, numbers**power) for power in range(3)]
         sums = self.sums([*powers, {}])
         count, total, squares, rows = sums.values
         low, high = float(values.lows.min()), float(values.highs.max())
-        if asked.what == "sum":
+        if parsed.what == "sum":
             least = 0.0 if low >= 0 else -np.inf
             variance, drawn = sums.covariance[1, 1], self._drawn(rows)
-            found = Total(total, variance, drawn, squares, low=least, alike=self._alike)
+            found = Sum(total, variance, drawn, squares, low=least, alike=self._alike)
             return found, sums.basis
         covariance = sums.covariance[np.ix_([1, 0], [1, 0])]
         found = Ratio(total, count, covariance, squares, low=low, high=high, alike=self._alike)
         return found, sums.basis
 
-    def _quantile(self, asked: Asked) -> Answer:
-        (column,), q = asked.columns, asked.q
+    def _quantile(self, parsed: ParsedQuestion) -> Answer:
+        (column,), q = parsed.columns, parsed.q
         size, values = column.num_values, code_values(column)
-        up_to = [weighed(asked.rows, column, 1.0 * (np.arange(size) <= at)) for at in range(size)]
+        up_to = [weighed(parsed.rows, column, 1.0 * (np.arange(size) <= at)) for at in range(size)]
         sums = self.sums(up_to)
         # Each count less q times the last one, which is that of all rows with a value.
         weights = np.eye(size)
@@ -435,7 +441,9 @@ class Questions:
         rising = np.maximum.accumulate(np.append(0.0, sums.values))
         code = int(np.flatnonzero(np.append(rising[1:-1] >= q * count, True))[0])
         inside = (q * count - rising[code]) / max(rising[code + 1] - rising[code], 1e-9)
-        below, above = (self.unseen[column.name].rows if end else 0.0 for end in self._open(asked))
+        below, above = (
+            self.undetected[column.name].rows if end else 0.0 for end in self._open(parsed)
+        )
         statistic = Quantile(
             q,
             excess,
@@ -451,29 +459,31 @@ class Questions:
         ends = zip(statistic.interval("population", 0.95), statistic.limits, strict=True)
         is_open = tuple(bool(end == limit) for end, limit in ends)
         return Answer(
-            question=asked.question,
+            question=parsed.question,
             estimate=value_at(column, code, float(np.clip(inside, 0.0, BELOW_ONE))),
             basis=sums.basis,
             statistic=statistic if sums.basis == TABLES else None,
             notes=(
-                *asked.notes,
-                *self._beyond(asked, is_open=any(is_open)),
+                *parsed.notes,
+                *self._on_out_of_range(parsed, is_open=any(is_open)),
                 *on_people(self.release),
             ),
             origin=Origin(self, is_open),
             datetime_format=column.datetime_format,
         )
 
-    def _beyond(self, asked: Asked, *, is_open: bool) -> list[str]:
+    def _on_out_of_range(self, parsed: ParsedQuestion, *, is_open: bool) -> list[str]:
         """A sentence on rows that may lie beyond the range that was found, if they matter."""
-        (column,) = asked.columns or (None,)
-        if column is None or not (is_open or (asked.is_clipped and column.name in self.unseen)):
+        (column,) = parsed.columns or (None,)
+        if column is None or not (
+            is_open or (parsed.is_clipped and column.name in self.undetected)
+        ):
             return []
         said = (
             f"The range of {column.name!r} was found from noisy counts: up to about "
-            f"{self.unseen[column.name].rows:,.0f} rows may lie beyond it"
+            f"{self.undetected[column.name].rows:,.0f} rows may lie beyond it"
         )
-        if asked.is_clipped:
+        if parsed.is_clipped:
             return [f"{said} and count as its ends."]
         return [
             f"{said}, nobody knows how far: an interval that they could move has no end on that "
@@ -481,16 +491,16 @@ class Questions:
             "clipped to the one that was found: answer(..., clipped=True)."
         ]
 
-    def _table(self, asked: Asked) -> TableAnswer:
-        names = tuple(column.name for column in asked.columns)
+    def _table(self, parsed: ParsedQuestion) -> TableAnswer:
+        names = tuple(column.name for column in parsed.columns)
         order = tuple(name for name in self.release.domain.attributes if name in names)
-        found = None if asked.rows or self.model is not None else self.linear.table(order)
+        found = None if parsed.rows or self.model is not None else self.linear.table(order)
         if found is None:
-            counts, variances, basis = self._cells(asked, order)
+            counts, variances, basis = self._cells(parsed, order)
         else:
             counts, variances, basis = *found, TABLES
         axes = [order.index(name) for name in names]
-        labels = [code_labels(column) for column in asked.columns]
+        labels = [code_labels(column) for column in parsed.columns]
         index = pd.MultiIndex.from_product(labels, names=names)
         if len(names) == 1:
             index = pd.Index(labels[0], name=names[0])
@@ -498,13 +508,13 @@ class Questions:
             pd.Series(each.transpose(axes).ravel(), index=index) for each in (counts, variances)
         )
         return TableAnswer(
-            question=asked.question,
+            question=parsed.question,
             estimate=estimate * (self._units or 1.0),
             stddev=variance.pow(0.5) * (self._units or 1.0) if basis == TABLES else None,
             num_rows=float(self.sums([{}]).values[0]),
             basis=basis,
             notes=(
-                *asked.notes,
+                *parsed.notes,
                 *[_BELOW_ZERO] * bool((counts < 0).any()),
                 *on_people(self.release),
             ),
@@ -512,12 +522,12 @@ class Questions:
             alike=self._alike,
         )
 
-    def _cells(self, asked: Asked, order: Clique) -> tuple[np.ndarray, np.ndarray, str]:
+    def _cells(self, parsed: ParsedQuestion, order: Clique) -> tuple[np.ndarray, np.ndarray, str]:
         """The counts of the cells of a table, and their variances, product by product."""
         # Products whose covariance is computed at once, where only their variances are wanted.
         at_once = 256
         shape = self.release.domain.shape(order)
-        products = [times(asked.rows, cell) for cell in cell_products(order, map(np.eye, shape))]
+        products = [times(parsed.rows, cell) for cell in cell_products(order, map(np.eye, shape))]
         blocks = [
             self.sums(products[start : start + at_once])
             for start in range(0, len(products), at_once)
@@ -559,7 +569,7 @@ class Questions:
 
 
 def enclosed(
-    asked: Asked,
+    parsed: ParsedQuestion,
     of_rows: Callable[[Product, Product], tuple[Estimated, str]],
     of_numbers: Callable[[np.ndarray], tuple[Estimated, str]],
     sums: Callable[[Sequence[Product]], Sums],
@@ -571,17 +581,17 @@ def enclosed(
     lie, in a few wide ones. Where rows lie in codes was found from fine cells with so much noise.
     The basis is the model's where the tables leave one of the three open.
     """
-    if not asked.columns:
-        middle, basis = of_rows(asked.rows, asked.base)
-        if not asked.is_cut:
+    if not parsed.columns:
+        middle, basis = of_rows(parsed.rows, parsed.base)
+        if not parsed.is_cut:
             return middle, basis, ()
-        (fewest, least_base), (most, most_base) = asked.least, asked.most
+        (fewest, least_base), (most, most_base) = parsed.least, parsed.most
         ends = of_rows(fewest, most_base), of_rows(most, least_base)
         return *_together((middle, basis), *ends), ()
-    (column,) = asked.columns
+    (column,) = parsed.columns
     values = code_values(column)
     middle, basis = of_numbers(values.means)
-    counts = sums([weighed(asked.rows, column, unit) for unit in np.eye(column.num_values)])
+    counts = sums([weighed(parsed.rows, column, unit) for unit in np.eye(column.num_values)])
     confident = 2.0  # standard deviations of noise that may hide where rows are
     errors = confident * np.sqrt(np.maximum(np.diagonal(counts.covariance), 0.0))
     heavy = values.heavy(counts.values, noise=confident * noise)

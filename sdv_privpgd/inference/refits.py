@@ -10,7 +10,7 @@ they were chosen, and so are groups.
 All of it is post-processing: free, and public. That is why this noise may come from a seeded
 generator. It is Gaussian and rounded to whole numbers, as the curator's is, and no private answer
 ever gets it: nothing in ``privacy`` imports this module, which an import contract checks, and
-nothing here knows a curator, its books or its noise.
+nothing here knows a curator, its ledger or its noise.
 """
 
 import pickle

@@ -40,7 +40,7 @@ from scipy.optimize import minimize  # pyright: ignore[reportMissingTypeStubs]
 from scipy.special import expit, logsumexp, ndtr, softmax
 
 from sdv_privpgd.inference.answers import on_people
-from sdv_privpgd.inference.design import Design, Scaled, design_of, distinct_rows, scaled
+from sdv_privpgd.inference.design import Design, ScaledDesign, design_of, distinct_rows, scaled
 from sdv_privpgd.inference.intervals import deviations
 from sdv_privpgd.inference.linear import LinearEstimate, Product, times, values_in
 from sdv_privpgd.inference.moments import (
@@ -179,7 +179,7 @@ def _names(design: Design) -> pd.Index:
 
 def _solved(
     questions: Questions, outcome: str, on: Any, kind: str, **how: Any
-) -> tuple[Scaled, tuple[np.ndarray, np.ndarray, np.ndarray, Moments]]:
+) -> tuple[ScaledDesign, tuple[np.ndarray, np.ndarray, np.ndarray, Moments]]:
     """The design without terms that noise hides, and what ``_linear`` or ``logistic`` gives."""
     release, estimate = questions.release, questions.linear
     design = design_of(questions.schema.named, outcome, on, kind, held=release.held, **how)

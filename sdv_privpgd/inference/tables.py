@@ -107,7 +107,7 @@ def _rows(
     labels: Sequence[Sequence[str]],
     counts: np.ndarray,
     stddev: np.ndarray | float,
-    asked: int | None,
+    round_number: int | None,
 ) -> pd.DataFrame:
     """The cells of a table as rows."""
     codes = np.unravel_index(np.arange(counts.size), counts.shape)
@@ -117,7 +117,7 @@ def _rows(
         found[f"label_{axis + 1}"] = np.array(labels[axis], dtype=object)[codes[axis]]
     found["estimate"] = counts.astype(np.float64).ravel()
     found["stddev"] = np.broadcast_to(stddev, counts.shape).astype(np.float64).ravel()
-    found["round"] = pd.array([asked] * counts.size, dtype="Int64")
+    found["round"] = pd.array([round_number] * counts.size, dtype="Int64")
     return pd.DataFrame(found)
 
 

@@ -1,6 +1,5 @@
 """The public methods and engines, which ``__init__`` reads."""
 
-from sdv_privpgd.synthesize.annealed import AnnealedProjection as AnnealedProjection
 from sdv_privpgd.synthesize.engine import Engine as Engine
 from sdv_privpgd.synthesize.generator import GeneratorNetwork as GeneratorNetwork
 from sdv_privpgd.synthesize.genetic import PrivateGSD as PrivateGSD
@@ -13,8 +12,9 @@ from sdv_privpgd.synthesize.particles.penalties import (
 )
 from sdv_privpgd.synthesize.particles.penalties import ProtectedThreshold as ProtectedThreshold
 from sdv_privpgd.synthesize.pgm import PrivatePGM as PrivatePGM
-from sdv_privpgd.synthesize.relaxed import GenerativeNetwork as GenerativeNetwork
-from sdv_privpgd.synthesize.relaxed import RelaxedProjection as RelaxedProjection
+from sdv_privpgd.synthesize.rap_plus_plus import AnnealedProjection as AnnealedProjection
+from sdv_privpgd.synthesize.relaxed_projection import GenerativeNetwork as GenerativeNetwork
+from sdv_privpgd.synthesize.relaxed_projection import RelaxedProjection as RelaxedProjection
 
 from .adaptive import AIM as AIM
 from .adaptive import MWEM as MWEM
@@ -22,8 +22,8 @@ from .adaptive import Adaptive as Adaptive
 from .dp_merf import DPMERF as DPMERF
 from .dp_sgd import DPCTGAN as DPCTGAN
 from .dp_sgd import DPDiffusion as DPDiffusion
-from .fixed import AllKWay as AllKWay
-from .fixed import Independent as Independent
+from .k_way import AllKWay as AllKWay
+from .k_way import Independent as Independent
 from .method import EngineMethod as EngineMethod
 from .method import Method as Method
 from .mst import MST as MST

@@ -96,7 +96,7 @@ class DPMERF(EngineMethod):
     def for_table(self, columns: "Sequence[Column]", possible: Possible) -> "DPMERF":
         in_order = [column for column in columns if column.is_ordered]
         return replace(
-            self.told(possible),
+            self.with_possible(possible),
             nominal=tuple(column.name for column in columns if not column.is_ordered),
             nullable=tuple(column.name for column in in_order if column.nullable),
         )

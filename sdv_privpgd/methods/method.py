@@ -160,9 +160,9 @@ ENGINES = {
     "particles": "particles.descent:ParticleGradientDescent",
     "pgm": "pgm:PrivatePGM",
     "gum": "gum:GUM",
-    "rap": "relaxed:RelaxedProjection",
-    "rap++": "annealed:AnnealedProjection",
-    "gem": "relaxed:GenerativeNetwork",
+    "rap": "relaxed_projection:RelaxedProjection",
+    "rap++": "rap_plus_plus:AnnealedProjection",
+    "gem": "relaxed_projection:GenerativeNetwork",
     "private_gsd": "genetic:PrivateGSD",
     "generator": "generator:GeneratorNetwork",
 }
@@ -246,7 +246,7 @@ class Method(Engine):
             possible: For some cliques, the cells that can hold rows.
         """
         del columns
-        return self.told(possible)
+        return self.with_possible(possible)
 
     def knowing(self: Own, names: Collection[str]) -> Own:
         """Returns the method, told of which attributes tables are known from elsewhere.
@@ -402,8 +402,8 @@ class EngineMethod(Method):
         """Returns the method, whose engine has this seed if only its name is known."""
         return replace(self, engine=engine_of(self.engine, seed=seed))
 
-    def told(self: OwnEngine, possible: Possible) -> OwnEngine:
-        return replace(self, engine=self.made.told(possible))
+    def with_possible(self: OwnEngine, possible: Possible) -> OwnEngine:
+        return replace(self, engine=self.made.with_possible(possible))
 
     def given(self: OwnEngine, prior: PublicRows) -> OwnEngine:
         return replace(self, engine=self.made.given(prior))
@@ -458,12 +458,12 @@ def _require_engine(engine: Any) -> None:
 
 
 def require_model(
-    engine: Engine, domain: Domain, cliques: Sequence[Clique], asking: str = "What was measured"
+    engine: Engine, domain: Domain, cliques: Sequence[Clique], subject: str = "What was measured"
 ) -> None:
     """Raises ``MatchError`` where the engine cannot make a model of tables of these cliques."""
     reason = engine.refusal(domain, cliques)
     if reason is not None:
-        raise MatchError(f"{asking} does not go with {type(engine).__name__} here: {reason}")
+        raise MatchError(f"{subject} does not go with {type(engine).__name__} here: {reason}")
 
 
 def named_methods() -> Mapping[str, Callable[[], Method]]:

@@ -9,7 +9,7 @@ from sdv_privpgd.base.domain import Clique, in_words
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.estimate.consistency import consistent_tables
 from sdv_privpgd.methods.adaptive import whole_counts
-from sdv_privpgd.methods.fixed import Independent
+from sdv_privpgd.methods.k_way import Independent
 from sdv_privpgd.methods.method import EngineMethod, Importance, measure_tables, whole_weight
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.queries import Measurement, ModelErrorQuery

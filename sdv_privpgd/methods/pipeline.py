@@ -8,7 +8,7 @@ import numpy as np
 
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.base.progress import Progress, silent
-from sdv_privpgd.estimate.support import surely_held
+from sdv_privpgd.estimate.support import clear_support
 from sdv_privpgd.methods.method import Method
 from sdv_privpgd.privacy.accounting import stddev_for
 from sdv_privpgd.privacy.curator import Curator
@@ -153,10 +153,10 @@ def fit(
     """
     domain, own, given = answers.domain, answers.measurements, answers.given
     model = engine.fit(domain, (*own, *given), warm_start=warm_start, progress=progress)
-    held = surely_held(domain, own)
+    held = clear_support(domain, own)
     if any(measurement.query in answers.statistics for measurement in own):
         own = tuple(each for each in own if isinstance(each.query, CountQuery))
-    books = answers.ledger
+    ledger = answers.ledger
     return Release(
-        domain=domain, ledger=books, measurements=own, model=model, held=held, given=given
+        domain=domain, ledger=ledger, measurements=own, model=model, held=held, given=given
     )

@@ -13,7 +13,7 @@ from sdv_privpgd.base.domain import Clique, Domain, in_words
 from sdv_privpgd.base.progress import Progress, one_step, silent
 from sdv_privpgd.estimate.noisy_tables import NoisyTable, averaged, estimate_total
 from sdv_privpgd.methods.adaptive import count_rows, expected_noise, model_errors
-from sdv_privpgd.methods.fixed import Independent
+from sdv_privpgd.methods.k_way import Independent
 from sdv_privpgd.methods.method import EngineMethod, Importance, clique_weights, measure_tables
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.queries import DependenceQuery, Measurement
@@ -279,7 +279,7 @@ class PrivMRF(EngineMethod):
             return noise <= total / self.usefulness
 
         first = first_tables(domain, graph.cliques, dependence, is_useful)
-        pool = _outside(self._useful(graph.cliques, is_useful), first)
+        pool = _unmeasured(self._useful(graph.cliques, is_useful), first)
         share, what = len(first) * step if pool else None, f"first marginals: {in_words(first)}"
         measured += measure_tables(curator, first, what, share, progress)
         if pool:
@@ -336,7 +336,7 @@ class PrivMRF(EngineMethod):
             while len(chosen) < this_time and scores:
                 at = curator.select(scores, choices / number, what="worst fitted table")
                 chosen.append(scores[at].clique)
-                pool = _outside(pool, chosen)
+                pool = _unmeasured(pool, chosen)
                 scores = [score for score in scores if score.clique in pool]
             is_last = turn == rounds - 1 or not pool
             share = None if is_last else len(chosen) * step
@@ -347,7 +347,7 @@ class PrivMRF(EngineMethod):
         return measured
 
 
-def _outside(pool: dict[Clique, float], measured: Sequence[Clique]) -> dict[Clique, float]:
+def _unmeasured(pool: dict[Clique, float], measured: Sequence[Clique]) -> dict[Clique, float]:
     """The tables of a pool that lie in no measured table, with their weights."""
     return {
         clique: weight

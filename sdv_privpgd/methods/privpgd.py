@@ -29,6 +29,7 @@ from sdv_privpgd.methods.coarse_pairs import (
     promising_pairs,
     triples_among,
 )
+from sdv_privpgd.methods.higher_order import HigherOrder
 from sdv_privpgd.methods.method import (
     EngineMethod,
     Importance,
@@ -38,7 +39,6 @@ from sdv_privpgd.methods.method import (
     measure_tables,
 )
 from sdv_privpgd.methods.pipeline import noise_of
-from sdv_privpgd.methods.standing_out import StandingOut
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.queries import (
     GroupedMarginalQuery,
@@ -123,9 +123,9 @@ class PrivPGD(EngineMethod):
             adds those that a constraint is about, and columns in order with their difference.
         known: Attributes of which tables are known from elsewhere: nothing is asked of them alone.
         public_groups: Whether public facts alone decide on sides and groups of pairs, as where
-            answers of other tables are added to these (``measure``). Of two holders with 800 and
+            answers of other tables are added to these (``measure``). Of two sites with 800 and
             3,000 rows of simulated tables with 6 to 14 columns, at epsilon 0.3 and 1, 30.8 % of the
-            rows lay in the wrong cell of a pair, 33.4 % with each holder's own sides, and 32.4 %
+            rows lay in the wrong cell of a pair, 33.4 % with each site's own sides, and 32.4 %
             without quadrants.
 
     >>> import pandas as pd
@@ -164,20 +164,20 @@ class PrivPGD(EngineMethod):
             raise ValueError(f"pairs must be pairs of attributes, got {wrong[0]!r}.")
 
     def cliques(self, domain: Domain) -> Sequence[Clique]:
-        pairs = self._asked(domain.cliques(min(2, len(domain))))
+        pairs = self._unknown(domain.cliques(min(2, len(domain))))
         number = len(pairs)
         if self.coarse_cliques(domain):
             number = min(EACH * len(domain), self.most_pairs)
         return [pairs[place * len(pairs) // number] for place in range(number)]
 
     def coarse_cliques(self, domain: Domain) -> Sequence[Clique]:
-        pairs = self._asked(domain.cliques(min(2, len(domain))))
+        pairs = self._unknown(domain.cliques(min(2, len(domain))))
         return pairs if len(pairs) > self.most_pairs else ()
 
     def knowing(self, names: Collection[str]) -> "PrivPGD":
         return replace(self, known=tuple(names))
 
-    def _asked(self, cliques: Sequence[Clique]) -> Sequence[Clique]:
+    def _unknown(self, cliques: Sequence[Clique]) -> Sequence[Clique]:
         """The cliques of which something is not known from elsewhere."""
         return [each for each in cliques if not set(each) <= set(self.known)]
 
@@ -203,7 +203,7 @@ class PrivPGD(EngineMethod):
         has_kept = has_triples(domain) and self.made.takes_groups
         kept = Fraction(self.triples) if has_kept else Fraction(0)
         if kept and is_for_important(self.importance):
-            kept += StandingOut.MOST
+            kept += HigherOrder.MOST
         own = replace(self, first_share=Fraction(1), triples=Fraction(0), public_groups=True)
         return own, 1 - kept
 
@@ -239,14 +239,17 @@ class PrivPGD(EngineMethod):
         kept = curator.ledger.remaining * Fraction(self.triples)
         if not has_triples(domain) or not self.made.takes_groups:
             kept = Fraction(0)
-        pairs = self._asked(domain.cliques(min(2, len(domain))))
+        pairs = self._unknown(domain.cliques(min(2, len(domain))))
         are_many = len(pairs) > self.most_pairs
         share = self._one_way_share(curator) if self.columns else Fraction(0)
         if are_many and self.columns:
             share = max(share, of_many)
         measured = []
         if share:
-            alone, part = self._asked(domain.cliques(1)), (curator.ledger.remaining - kept) * share
+            alone, part = (
+                self._unknown(domain.cliques(1)),
+                (curator.ledger.remaining - kept) * share,
+            )
             measured = measure_tables(curator, alone, "all 1-way marginals", part)
         among, how = domain.cliques(2), (self.importance, progress)
         if len(domain) > 1 and self.made.takes_quadrants:
@@ -257,10 +260,10 @@ class PrivPGD(EngineMethod):
             measured += measure_coarsely(curator, pairs, left, *how, is_public=self.public_groups)
             number = pairs_paid_for(curator, curator.ledger.remaining - kept, self.most_pairs)
             pairs = among = promising_pairs(curator, pairs, number, wanted, self.importance)
-        triples = self._asked(triples_among(domain, among, self.importance)) if kept else []
+        triples = self._unknown(triples_among(domain, among, self.importance)) if kept else []
         if not triples:
             kept = Fraction(0)
-        beyond = StandingOut.of(curator, triples, self.importance)
+        beyond = HigherOrder.of(curator, triples, self.importance)
         left = curator.ledger.remaining - kept - beyond.mu_squared
         measured += self._pairs(curator, pairs, left, progress, are_all=not are_many)
         measured += beyond.measure(curator, self.importance, progress)
@@ -312,7 +315,9 @@ class PrivPGD(EngineMethod):
             return Fraction(0)
         left = curator.ledger.remaining
         alone, stddev = (
-            noise_of(curator.ledger, map(MarginalQuery, self._asked(domain.cliques(degree))), left)
+            noise_of(
+                curator.ledger, map(MarginalQuery, self._unknown(domain.cliques(degree))), left
+            )
             for degree in (1, 2)
         )
         inverse_sizes = sum(1 / size for size in domain.sizes)

@@ -11,7 +11,7 @@ from sdv_privpgd.base.arguments import check_fields, check_integer
 from sdv_privpgd.base.domain import Clique, Domain, in_words
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.methods.adaptive import expected_noise
-from sdv_privpgd.methods.fixed import Independent
+from sdv_privpgd.methods.k_way import Independent
 from sdv_privpgd.methods.method import EngineMethod, Importance, clique_weights, measure_tables
 from sdv_privpgd.methods.privmrf import dependences, measure_dependences
 from sdv_privpgd.privacy.curator import Curator

@@ -11,7 +11,7 @@ import numpy as np
 
 from sdv_privpgd.base.arguments import check_fields, check_integer
 from sdv_privpgd.base.domain import Clique, Domain
-from sdv_privpgd.base.half_spaces import Cut, Line
+from sdv_privpgd.base.linear_thresholds import Cut, Line
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.base.words import listed
 from sdv_privpgd.estimate.consistency import Possible
@@ -251,7 +251,7 @@ class RAPPlusPlus(EngineMethod):
 
     >>> import pandas as pd
     >>> from sdv_privpgd import Boolean, Numerical, fit_table
-    >>> from sdv_privpgd.synthesize.annealed import AnnealedProjection
+    >>> from sdv_privpgd.synthesize.rap_plus_plus import AnnealedProjection
     >>> table = pd.DataFrame({"age": [20, 70] * 500, "ill": [False, True] * 500})
     >>> columns = {"age": Numerical(0, 99, decimal_places=0), "ill": Boolean()}
     >>> method = RAPPlusPlus(engine=AnnealedProjection(num_components=100, steps=20))
@@ -293,7 +293,7 @@ class RAPPlusPlus(EngineMethod):
                 middles = np.asarray(column.at(codes, np.full(len(codes), 0.5)), dtype=np.float64)
                 lines.append(line_of(column.name, middles, nullable=column.nullable))
         names = tuple(column.name for column in columns)
-        return replace(self.told(possible), lines=tuple(lines), nominal=names)
+        return replace(self.with_possible(possible), lines=tuple(lines), nominal=names)
 
     def require(self, domain: Domain) -> None:
         super().require(domain)

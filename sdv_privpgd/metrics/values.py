@@ -28,7 +28,7 @@ from sdv_privpgd.columns.scalars import plain, quiet, real_numbers, truths
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.metrics.pairs import ratio
 
-READ, UNREAD, EMPTY = 0, 1, 2
+READ, UNPARSED, EMPTY = 0, 1, 2
 """Results for a cell that should hold a number or a date."""
 
 
@@ -68,16 +68,16 @@ class Described:
 def read_numbers(column: Described, series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
     """The numbers of a column, or the nanoseconds of its dates, and the result for each cell.
 
-    A result is ``READ``, ``UNREAD`` or ``EMPTY``. The numbers of cells that were not read mean
+    A result is ``READ``, ``UNPARSED`` or ``EMPTY``. The numbers of cells that were not read mean
     nothing.
     """
     empty = series.isna().to_numpy(dtype=bool)
     distinct, places = _distinct(series)
     if column.sdtype == "datetime":
-        numbers, unread = instants(distinct, column.datetime_format)
+        numbers, unparsed = instants(distinct, column.datetime_format)
     else:
-        numbers, unread = real_numbers(distinct, column.number_format)
-    state = np.where(unread, UNREAD, READ)[places]
+        numbers, unparsed = real_numbers(distinct, column.number_format)
+    state = np.where(unparsed, UNPARSED, READ)[places]
     state[empty] = EMPTY
     return numbers[places], state
 
@@ -108,8 +108,8 @@ def read_categories(column: Described, both: pd.Series) -> tuple[list, np.ndarra
     # The value itself or, for an object, its text.
     listed = [repr(cell) if (value := plain(cell)) is None else value for cell in distinct]
     if column.sdtype == "boolean":
-        values, unread = truths(pd.Series(distinct, dtype=object))
-        known = zip(values, unread, listed, strict=True)
+        values, unparsed = truths(pd.Series(distinct, dtype=object))
+        known = zip(values, unparsed, listed, strict=True)
         listed = [key if no else bool(value) for value, no, key in known]
     place_of: dict = {}
     index = np.array([place_of.setdefault(key, len(place_of)) for key in listed] + [-1])
@@ -200,7 +200,7 @@ def _of_numbers(column: Described, real: pd.Series, synthetic: pd.Series) -> Com
     numbers = [found[state == READ] for found, state in read]
     ends, *inside = _cut(*numbers)
     states = [state for _, state in read]
-    names = {UNREAD: UNREADABLE, EMPTY: MISSING}
+    names = {UNPARSED: UNREADABLE, EMPTY: MISSING}
     held = [kind for kind in names if any(kind in state for state in states)]
     codes = []
     for state, cells in zip(states, inside, strict=True):
@@ -280,7 +280,7 @@ def _of_categories(column: Described, real: pd.Series, synthetic: pd.Series) -> 
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outside:
+class OutOfDomain:
     """The shares of a column's real rows whose values its domain does not hold.
 
     ``finer`` numbers and dates are in the range but rounded, because they have more decimal places
@@ -301,13 +301,13 @@ class Outside:
         return self.below + self.above + self.undeclared + self.unreadable + self.missing
 
 
-def outside(schema: Schema, real: Mapping[str, pd.Series]) -> dict[str, Outside]:
+def out_of_domain(schema: Schema, real: Mapping[str, pd.Series]) -> dict[str, OutOfDomain]:
     """The values of the real rows that each column's domain does not hold. Not private."""
     with quiet():
-        return {column.name: _outside(column, real[column.name]) for column in schema.columns}
+        return {column.name: _out_of_domain(column, real[column.name]) for column in schema.columns}
 
 
-def _outside(column: Column, series: pd.Series) -> Outside:
+def _out_of_domain(column: Column, series: pd.Series) -> OutOfDomain:
     missing = 0.0 if column.nullable else float(series.isna().mean())
     if isinstance(column.cells, Categories):
         distinct, places = _distinct(series.astype(object))
@@ -316,15 +316,15 @@ def _outside(column: Column, series: pd.Series) -> Outside:
         if column.cells.has_other:
             fate = str(column.cells.values[-1])
         undeclared = float((~known & series.notna().to_numpy()).mean())
-        return Outside(undeclared=undeclared, missing=missing, fate=fate)
+        return OutOfDomain(undeclared=undeclared, missing=missing, fate=fate)
     numbers, state = read_numbers(Described.of(column), series)
     low, high = column.cells.ends
     ticks, rounded = _ticks(column, numbers)
     read, below, above = state == READ, ticks < low, ticks > high
-    return Outside(
+    return OutOfDomain(
         below=float((read & below).mean()),
         above=float((read & above).mean()),
-        unreadable=float((state == UNREAD).mean()),
+        unreadable=float((state == UNPARSED).mean()),
         missing=missing,
         finer=float((read & rounded & ~below & ~above).mean()),
         fate="missing" if column.nullable else "the lowest value",

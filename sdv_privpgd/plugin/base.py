@@ -27,10 +27,10 @@ from sdv_privpgd.columns.vocabulary import modelled, named_by_text
 from sdv_privpgd.constraints.kinds import Constraints
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import Fitted
-from sdv_privpgd.fitting.fitted import Account, FittedTable
+from sdv_privpgd.fitting.fitted_table import CombinedLedger, FittedTable
 from sdv_privpgd.fitting.resume import on_several_releases
 from sdv_privpgd.fitting.settings import People, Settings, check_people, usual_delta
-from sdv_privpgd.inference.listed import Question, listed_questions
+from sdv_privpgd.inference.question_list import Question, listed_questions
 from sdv_privpgd.methods.method import Method, Target, importance_of, method_of, weighed
 from sdv_privpgd.methods.pipeline import Release
 from sdv_privpgd.plugin.arguments import public_copy, translated
@@ -93,7 +93,9 @@ class FittedState(BaseSingleTableSynthesizer):
             enforce_rounding=_python_s(enforce_rounding),
             locales=locales or ["en_US"],
         )
-        self._account = Account()  # the books of all fits, and what one that failed had paid for
+        self._ledgers = (
+            CombinedLedger()
+        )  # the ledger of all fits, and what one that failed had paid for
         self._fitted_table: FittedTable | None = None  # of the last fit that succeeded
         self._dtypes: Mapping[str, Any] = {}  # those of the table that no cell chose
         self._gives_frames = False  # whether a DataFrame was fitted, and not a dict of one
@@ -164,12 +166,12 @@ class FittedState(BaseSingleTableSynthesizer):
     @property
     def ledger(self) -> PrivacyLedger:
         """Every charge of every fit of this object, exact. Public."""
-        ledger = self._account.ledger
+        ledger = self._ledgers.ledger
         return self._settings().ledger() if ledger is None else ledger
 
     @property
     def fitted_table(self) -> FittedTable:
-        """The fitted table, as ``fit_table`` returns it, with the books of all fits. Public."""
+        """The fitted table, as ``fit_table`` returns it, with the ledger of all fits. Public."""
         self._require_fitted()
         assert self._fitted_table is not None
         table, own = self._fitted_table, self._fitted_table.fitted.release
@@ -199,7 +201,7 @@ class FittedState(BaseSingleTableSynthesizer):
     def _sampler(self) -> RowMaker | None:
         return None if self._model_of_table is None else self._model_of_table.sampler
 
-    def _told(self) -> dict[str, Any]:
+    def _fit_options(self) -> dict[str, Any]:
         """What a fit would be told, but for what the settings and the description hold."""
         told = self.get_parameters().items()
         return {n: deepcopy(own) for n, own in told if n not in ("public_domain", "method")}

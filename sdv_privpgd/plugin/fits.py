@@ -25,7 +25,7 @@ from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.door import running_fit, seen
 from sdv_privpgd.fitting.fates import check_report
 from sdv_privpgd.fitting.fit import Fit
-from sdv_privpgd.fitting.fitted import FittedTable, RunningFit
+from sdv_privpgd.fitting.fitted_table import FittedTable, RunningFit
 from sdv_privpgd.fitting.options import check, check_match, checked_lost, on_undeclared
 from sdv_privpgd.fitting.plan import planned
 from sdv_privpgd.fitting.prior import leaning, require_others
@@ -38,7 +38,7 @@ from sdv_privpgd.plugin.generators import ColumnTransformer
 from sdv_privpgd.privacy.boundary import EncodedTable, PrivateTable
 from sdv_privpgd.report.page import Report
 from sdv_privpgd.report.warnings import in_one
-from sdv_privpgd.sources.opening import UnknownKindError
+from sdv_privpgd.sources.locate import UnknownKindError
 from sdv_privpgd.sources.source import SourceError
 
 # SDV's methods have no types; ours give back the kind of table that was fitted.
@@ -46,8 +46,8 @@ from sdv_privpgd.sources.source import SourceError
 
 _CHANGED = (
     "The settings that give the noisy answers their meaning have changed since the fit that is to "
-    "be refined: public_domain, method, enforce_rounding, constraints or people. Set them back, or "
-    "fit anew."
+    "get more budget: public_domain, method, enforce_rounding, constraints or people. Set them "
+    "back, or fit anew."
 )
 
 
@@ -113,7 +113,7 @@ class FitsOfTables(FittedState):
             DomainMismatchError: After the first question, if more than a tenth of the cells of a
                 column are there and no declared values; after others, if categories are too rare,
                 or nearly all rows lie beyond a declared range. What they cost is spent;
-                ``finish(data)`` goes on all the same.
+                ``resume(data)`` goes on all the same.
             SourceError: If rows cannot be read any more. What was spent is spent.
         """
         if weights is not None:
@@ -152,9 +152,9 @@ class FitsOfTables(FittedState):
     @property
     def unfinished(self) -> Unfinished | None:
         """What a fit that failed had paid for; ``None`` if there is nothing to finish. Public."""
-        return self._account.unfinished
+        return self._ledgers.unfinished
 
-    def finish(self, data=None) -> None:
+    def resume(self, data=None) -> None:
         """Finishes a fit that failed, or was interrupted, after it had paid for noisy answers.
 
         They are kept, in files too, until a fit succeeds. Without ``data`` a model of what was
@@ -168,8 +168,8 @@ class FitsOfTables(FittedState):
             ValueError: Without ``data``, if no table of counts was answered; or if settings that
                 give the answers their meaning have changed.
         """
-        with self._account.lock:
-            kept = self._account.unfinished
+        with self._ledgers.lock:
+            kept = self._ledgers.unfinished
             if kept is None:
                 raise NotFittedError("There is nothing to finish: no fit failed after it had paid.")
             settings, description = self._questions()
@@ -195,7 +195,7 @@ class FitsOfTables(FittedState):
             running = RunningFit(fit=fit, private=table, known=kept.answers)
             self._run(running, kept.names, goes_on=True)
 
-    def refine(self, data, epsilon: float) -> None:
+    def add_budget(self, data, epsilon: float) -> None:
         """Spends more budget on the table that was fitted, and fits all answers again.
 
         Privacy: one ledger. The epsilon of the last fit grows by ``epsilon`` at its delta, and all
@@ -203,7 +203,7 @@ class FitsOfTables(FittedState):
         Answers to the same question are averaged by inverse variance, so that errors fall as if
         all had been asked at once. Nothing is discovered anew; the new model starts from the last.
 
-        If it fails after it had paid, the last fit stays, and ``finish`` makes use of the answers.
+        If it fails after it had paid, the last fit stays, and ``resume`` makes use of the answers.
 
         Args:
             data: The table of the last fit, with the same rows. A table that has grown is fitted
@@ -217,11 +217,11 @@ class FitsOfTables(FittedState):
                 if settings that give the answers their meaning have changed.
         """
         self._require_fitted()
-        with self._account.lock:
+        with self._ledgers.lock:
             fitted = self._model_of_table
             assert fitted is not None
             fit = begun_again(fitted, epsilon)
-            self._settings().require(fit.books.ledger)
+            self._settings().require(fit.shared.ledger)
             now = self._description()
             if now.attributes != fitted.schema or now.visits != fitted.description.visits:
                 raise ValueError(_CHANGED)
@@ -277,7 +277,7 @@ class FitsOfTables(FittedState):
         table = EncodedTable(self._codes_in(processed_data, description))
         self._require_rows(table)
         settings = settings.for_rows(table.known_rows(settings.adjacency))
-        fit = Fit(settings, description, doubts={} if fitted is None else fitted.doubts)
+        fit = Fit(settings, description, diagnostics={} if fitted is None else fitted.diagnostics)
         running = RunningFit(fit=fit, private=table)
         self._run(running, (self._gives_frames, self._original_columns))
 
@@ -352,7 +352,7 @@ class FitsOfTables(FittedState):
                 warnings.warn(" ".join(before), stacklevel=3)
         log_event(self, "Fit", {"TOTAL NUMBER OF COLUMNS": len(self._described)})
         self._ready_generators(running.fit.description)
-        with self._shown() as progress, self._account.charged(running, names, goes_on=goes_on):
+        with self._shown() as progress, self._ledgers.charged(running, names, goes_on=goes_on):
             self._take(running.run(progress, stops=stops), names)
         assert self._fitted_table is not None
         said = [sentence for sentence in self._fitted_table.warnings if sentence not in told]
@@ -361,7 +361,7 @@ class FitsOfTables(FittedState):
 
     def _take(self, table: FittedTable, names: tuple[bool, pd.Index]) -> None:
         """Takes a fitted table as that of the last fit."""
-        fitted = replace(table.fitted, told=self._told())
+        fitted = replace(table.fitted, options=self._fit_options())
         ledger = own_ledger(fitted, table.ledger)
         self._ready_generators(fitted.description)
         # What can fail has not failed: from here on the model is this fit's. SDV has a date.

@@ -28,10 +28,10 @@ from sdv_privpgd.columns.links import read_tables, tree_of
 from sdv_privpgd.columns.vocabulary import MODELLED, named_by_text
 from sdv_privpgd.fitting.families import FittedTables
 from sdv_privpgd.fitting.fates import tables_report
-from sdv_privpgd.fitting.linked import RunningTables
+from sdv_privpgd.fitting.linked_tables import RunningTables
 from sdv_privpgd.fitting.plan import planned_tables
 from sdv_privpgd.fitting.tables_settings import TablesSettings
-from sdv_privpgd.inference.listed import Question
+from sdv_privpgd.inference.question_list import Question
 from sdv_privpgd.methods.method import Method
 from sdv_privpgd.plugin import generators
 from sdv_privpgd.plugin.arguments import (
@@ -137,17 +137,17 @@ class PrivPGDMultiTableSynthesizer(BaseMultiTableSynthesizer):
         self._ledger: PrivacyLedger | None = None
         self._table_sizes: dict[str, int] = {}
         self._generated: dict[str, tuple[Any, list[str], Mapping[str, Any]]] = {}
-        for sentence in self._asked().absurd():
+        for sentence in self._settings().absurd():
             warnings.warn(sentence, stacklevel=2)
 
     @property
     def ledger(self) -> PrivacyLedger:
         """Every charge of every fit of this object, exact. Public."""
-        return self._asked().ledger if self._ledger is None else self._ledger
+        return self._settings().ledger if self._ledger is None else self._ledger
 
     @property
     def fitted_tables(self) -> FittedTables:
-        """What ``fit_tables`` returns, with the books of all fits. Public."""
+        """What ``fit_tables`` returns, with the ledger of all fits. Public."""
         if self._fitted_tables is None:
             raise NotFittedError("There is nothing to show yet. Please fit your synthesizer first.")
         return replace(self._fitted_tables, ledger=self.ledger)
@@ -173,8 +173,8 @@ class PrivPGDMultiTableSynthesizer(BaseMultiTableSynthesizer):
             InvalidDataError: If names of tables or columns do not match the metadata.
             DomainMismatchError: If a column's cells are not as declared. What was spent is spent.
         """
-        told = self._asked()
-        running = self._running(data, told, allow_lost or {}, prior)
+        linked = self._settings()
+        running = self._running(data, linked, allow_lost or {}, prior)
         if self._ledger is not None:
             warnings.warn(
                 f"A fit spends epsilon {self.epsilon:g} once more on the same people. So far "
@@ -183,10 +183,10 @@ class PrivPGDMultiTableSynthesizer(BaseMultiTableSynthesizer):
                 stacklevel=2,
             )
         before = running.told_before
-        if said := [each for each in before if each not in told.absurd()]:
+        if said := [each for each in before if each not in linked.absurd()]:
             warnings.warn(" ".join(said), stacklevel=2)
-        numbers = {"TOTAL NUMBER OF TABLES": len(told.tree.tables)}
-        numbers["TOTAL NUMBER OF COLUMNS"] = sum(map(len, told.columns.values()))
+        numbers = {"TOTAL NUMBER OF TABLES": len(linked.tree.tables)}
+        numbers["TOTAL NUMBER OF COLUMNS"] = sum(map(len, linked.columns.values()))
         log_event(self, "Fit", numbers, logger=SYNTHESIZER_LOGGER)
         try:
             with shown("PrivPGDMultiTable", self.verbose) as progress:
@@ -201,22 +201,22 @@ class PrivPGDMultiTableSynthesizer(BaseMultiTableSynthesizer):
 
     def validate(self, data) -> None:
         """Checks names of tables and columns, and nothing of their rows."""
-        self._running(data, self._asked(), {})
+        self._running(data, self._settings(), {})
 
     def check(self, data) -> Report:
         """What becomes of each table's columns in a fit, before anything is spent.
 
         No cell is read. ``to_dict()["stops"]`` has what stops a fit.
         """
-        return tables_report(self._asked(), self._private(data))
+        return tables_report(self._settings(), self._private(data))
 
     def plan(self, num_rows: int) -> Report:
         """What a fit to so many rows of the root would ask, and how large its errors would be."""
-        return planned_tables(self._asked(), num_rows)
+        return planned_tables(self._settings(), num_rows)
 
     def audit(self, path: str | Path | None = None, *, runs: int = 1_000) -> Report:
         """Audits the settings on families that it makes up, as ``audit_tables`` does."""
-        return audited_tables(self._asked(), runs=runs, path=path)
+        return audited_tables(self._settings(), runs=runs, path=path)
 
     def report(self, path: str | Path | None = None) -> Report:
         """What was spent and how well the rows of each table fit, as ``FittedTables`` says it."""
@@ -253,7 +253,7 @@ class PrivPGDMultiTableSynthesizer(BaseMultiTableSynthesizer):
         output_folder_path=None,
     ):
         """Synthetic tables, at no cost: so many rows of a table, by default of the root."""
-        main = self._asked().tree.root if main_table_name is None else main_table_name
+        main = self._settings().tree.root if main_table_name is None else main_table_name
         return super().sample(num_rows, main, batch_size, max_tries_per_batch, output_folder_path)
 
     def reset_sampling(self) -> None:
@@ -277,7 +277,7 @@ class PrivPGDMultiTableSynthesizer(BaseMultiTableSynthesizer):
         for each in added:
             if _is_of_all(each):
                 continue
-            if getattr(each, "table_name", None) not in self._asked().tree.tables:
+            if getattr(each, "table_name", None) not in self._settings().tree.tables:
                 raise SynthesizerInputError(
                     f"{type(each).__name__} needs the table_name of one modelled table, or be a "
                     "ProgrammableConstraint of all tables."
@@ -292,7 +292,7 @@ class PrivPGDMultiTableSynthesizer(BaseMultiTableSynthesizer):
         before = self._own_constraints
         self._own_constraints = [*before, *deepcopy(added)]
         try:
-            self._asked().require()
+            self._settings().require()
         except ValueError as error:
             self._own_constraints = before
             raise SynthesizerInputError(str(error)) from error
@@ -313,14 +313,14 @@ class PrivPGDMultiTableSynthesizer(BaseMultiTableSynthesizer):
                 wrong = ~np.concatenate([np.asarray(own, dtype=bool) for own in valid.values()])
             else:
                 table, columns = self._with_parents(each.table_name, synthetic_data)
-                told = {"tables": {each.table_name: {"columns": columns}}}
-                wrong = ~valid_rows(each, table, Metadata.load_from_dict(told))
+                linked = {"tables": {each.table_name: {"columns": columns}}}
+                wrong = ~valid_rows(each, table, Metadata.load_from_dict(linked))
             if wrong.any():
                 raise ValueError(f"{each!r} is not met by {wrong.sum()} rows.")
 
     def _with_parents(self, name: str, tables: Mapping[str, pd.DataFrame]) -> tuple[Any, dict]:
         """A table with the columns of those that it leads to, and what its metadata is then."""
-        link, own = self._asked().tree.above(name), tables[name]
+        link, own = self._settings().tree.above(name), tables[name]
         columns = dict(self.metadata.tables[name].columns)
         if link is None or link.parent not in tables:
             return own, columns
@@ -336,7 +336,7 @@ class PrivPGDMultiTableSynthesizer(BaseMultiTableSynthesizer):
 
     def _sample(self, scale, batch_size=None, max_tries_per_batch=100):
         del batch_size
-        tree, tries = self._asked().tree, max_tries_per_batch
+        tree, tries = self._settings().tree, max_tries_per_batch
         number = round(self._table_sizes[tree.root] * scale)
         made, parts = self._made(0), []
         while number:
@@ -375,7 +375,7 @@ class PrivPGDMultiTableSynthesizer(BaseMultiTableSynthesizer):
             found[name] = own.assign(**made)
         return found | deepcopy(dict(self.public_tables or {}))
 
-    def _asked(self) -> TablesSettings:
+    def _settings(self) -> TablesSettings:
         """What the settings and the metadata say, checked."""
         own = filterfalse(_is_of_all, self._own_constraints)
         constraints = grouped((each.table_name, translated(each)) for each in own)
@@ -421,7 +421,7 @@ class PrivPGDMultiTableSynthesizer(BaseMultiTableSynthesizer):
     def _running(
         self,
         data,
-        told: TablesSettings,
+        linked: TablesSettings,
         allow_lost: Mapping[str, Collection[str]],
         prior: Any = None,
     ):
@@ -430,13 +430,13 @@ class PrivPGDMultiTableSynthesizer(BaseMultiTableSynthesizer):
         wrong = [
             f"The columns {sorted(map(str, extra))} of {name!r} are not in the metadata."
             for name, own in data.items()
-            if name in told.tree.tables and isinstance(own, pd.DataFrame)
+            if name in linked.tree.tables and isinstance(own, pd.DataFrame)
             if (extra := set(map(str, own.columns)) - set(self.metadata.tables[name].columns))
         ]
         if wrong:
             raise InvalidDataError(wrong)
         with as_invalid_data():
-            return RunningTables.of(told, self._private(data), allow_lost, prior)
+            return RunningTables.of(linked, self._private(data), allow_lost, prior)
 
     def _private(self, data: Mapping[str, Any]) -> dict[str, Any]:
         return {name: each for name, each in data.items() if name not in (self.public_tables or {})}

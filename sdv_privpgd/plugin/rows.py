@@ -24,7 +24,7 @@ from sdv_privpgd.sampling.conditions import (
     ANYTHING,
     check_conditions,
     check_rows,
-    is_wanted,
+    is_condition,
     require_some,
 )
 from sdv_privpgd.sampling.sampler import MOVING
@@ -129,8 +129,8 @@ class SampledRows(FitsOfTables):
                 if len(table) or not len(conditions):
                     parts.append(table)
                     written(table)
-        if unmet := require_some(conditions, met, self._schema()):
-            warnings.warn(unmet, stacklevel=3)
+        if unsatisfiable := require_some(conditions, met, self._schema()):
+            warnings.warn(unsatisfiable, stacklevel=3)
         joined = _joined(parts)
         if ordered:
             joined.index = conditions.index[met]
@@ -207,10 +207,10 @@ class SampledRows(FitsOfTables):
             return self._table(0, self._sampled(0)), possible
         generated = [name for name in known.columns if name not in columns]
         asked = {name: pd.Series(known[name]) for name in generated}
-        given = {name: values for name, values in asked.items() if is_wanted(values).all()}
+        given = {name: values for name, values in asked.items() if is_condition(values).all()}
         table = self._table(len(known), columns | given)
         for name, values in asked.items():
-            wanted, made = is_wanted(values), pd.Series(table[name])
+            wanted, made = is_condition(values), pd.Series(table[name])
             table[name] = values if wanted.all() else made.astype(object).mask(wanted, values)
         return table, possible
 

@@ -28,7 +28,7 @@ from sdv_privpgd.fitting.fit import Fitted
 from sdv_privpgd.inference.analyses import Concluding
 from sdv_privpgd.inference.refits import STAGE
 from sdv_privpgd.plugin.arguments import column_names, taken, valid_rows
-from sdv_privpgd.plugin.auditing import SynthesizerFit, kept_file
+from sdv_privpgd.plugin.audit import SynthesizerFit, kept_file
 from sdv_privpgd.plugin.rows import SampledRows
 from sdv_privpgd.report.page import Report
 from sdv_privpgd.report.privacy import privacy_report
@@ -78,7 +78,7 @@ class PrivateSynthesizer(SampledRows, Concluding):
     def registry_entry(self, **said: Any) -> RegistryEntry:
         """The record of the last fit for the public registry of deployments. Public.
 
-        It has the books of all fits. ``said`` is as ``FittedTable.registry_entry`` takes it: the
+        It has the ledger of all fits. ``said`` is as ``FittedTable.registry_entry`` takes it: the
         ``name`` of the rows, ``curators``, ``region``, ``use`` and ``authors``.
         """
         return self.fitted_table.registry_entry(**said)
@@ -205,8 +205,8 @@ class PrivateSynthesizer(SampledRows, Concluding):
         It reads no row, spends nothing and changes nothing: a copy is fitted to tables that are
         made up from the metadata, the public domain and the settings. Constraints, predicates,
         methods and engines of your own run as in a fit, and are audited with it. If the
-        synthesizer is fitted, what it holds is audited, too: the books, and whether a model that is
-        made anew of the noisy answers is the same to the byte.
+        synthesizer is fitted, what it holds is audited, too: the ledger, and whether a model that
+        is made anew of the noisy answers is the same to the byte.
 
         The report's ``to_dict()["passed"]`` says whether all is well; ``print`` shows what was
         looked at, with what could not be seen. Fit nothing in other threads meanwhile: warnings are

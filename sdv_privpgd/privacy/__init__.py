@@ -14,27 +14,27 @@ An auditor reads these files, in this order, with their lines of code:
     ``privacy/counting.py``        124  what is counted over codes, in which units
     ``privacy/dataset.py``          53  codes in memory
     ``privacy/value_counts.py``     59  values, and their counting
-    ``privacy/ledger.py``          195  the books; more budget, and people of several tables
-    ``privacy/curator.py``         240  charging, counting and noise in one act
+    ``privacy/ledger.py``          195  the ledger; more budget, and people of several tables
+    ``privacy/curator.py``         246  charging, counting and noise in one act
     ``privacy/streams.py``         193  rows in a file or on a cluster, weights, first looks
     ``privacy/boundary.py``        173  the table's way in
-    ``columns/encoders.py``         50  cells to codes
+    ``columns/encoders.py``         53  cells to codes
     ``columns/encoding.py``         36  columns to codes
     ``columns/readings.py``        137  cells of which little is known to codes
     ``columns/recoding.py``        106  codes for missing, and groups of codes
     ``columns/scalars.py``         197  numbers, truths and text of cells
     ``columns/number_formats.py``   48  numbers as they are written
-    ``columns/dates.py``           166  dates of cells
+    ``columns/dates.py``           198  dates of cells
     ``sources/source.py``           83  what rows come from
     ``sources/frames.py``           34  frames of pandas
     ``sources/people.py``          122  no more than so many rows of a person
 
-These are 2,398 lines of code. Who has rows in files, databases or clusters, or wants them in order,
+These are 2,439 lines of code. Who has rows in files, databases or clusters, or wants them in order,
 reads, of these 1,522 what the rows come through; they hand out cells, keep none but those of rows
 before, and count none but for the cluster:
 
-    ``sources/opening.py``         144  the source of what a user has, as it is to be read
-    ``sources/withheld.py``         41  messages that could quote a cell
+    ``sources/locate.py``         144  the source of what a user has, as it is to be read
+    ``sources/redaction.py``         41  messages that could quote a cell
     ``sources/files.py``            76  files of Parquet
     ``sources/arrow.py``           151  batches of Arrow, and tables of other libraries
     ``sources/csv.py``             322  files of text, their names, and dtypes that a user names
@@ -47,7 +47,7 @@ What they call besides holds no record: ``domain`` and the cells of ``columns/``
 The first ten need numpy, scipy and mpmath alone. ``streams`` and ``boundary`` are the exceptions
 of the rule that the core is free of pandas: they call the encoders, who read pandas' columns, on
 columns that they do not look into. ``ledger_file`` reads ledgers and puts them in words: they are
-public. The command line reads workbooks into a frame itself (``cli/reading.py``).
+public. The command line reads workbooks into a frame itself (``cli/input_files.py``).
 ``Curator.train`` hands codes to DP-SGD in ``methods/``, outside the core: its promise rests on
 opacus and torch, and is weaker than that of counts.
 """

@@ -17,7 +17,7 @@ import numpy as np
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.columns.column import Column
-from sdv_privpgd.columns.dtypes import on_unread
+from sdv_privpgd.columns.dtypes import on_unreadable
 from sdv_privpgd.columns.encoding import encode_table
 from sdv_privpgd.columns.facts import ColumnFacts
 from sdv_privpgd.columns.links import Tree
@@ -29,7 +29,7 @@ from sdv_privpgd.columns.vocabulary import MODELLED
 from sdv_privpgd.privacy.counting import Bound, Weights
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset, Records
-from sdv_privpgd.privacy.ledger import Books
+from sdv_privpgd.privacy.ledger import SharedLedger
 from sdv_privpgd.privacy.queries import Adjacency, Measurement
 from sdv_privpgd.privacy.streams import (
     ClusterRecords,
@@ -43,10 +43,10 @@ from sdv_privpgd.privacy.streams import (
     weighing_of,
 )
 from sdv_privpgd.privacy.value_counts import ValueCounts
-from sdv_privpgd.sources import opening
+from sdv_privpgd.sources import locate
 from sdv_privpgd.sources.frames import FrameSource
+from sdv_privpgd.sources.redaction import sealed
 from sdv_privpgd.sources.source import Cluster, Opaque, Source, SourceError, in_batches, total_of
-from sdv_privpgd.sources.withheld import sealed
 
 
 class _Table(Opaque, abc.ABC):
@@ -63,19 +63,19 @@ class _Table(Opaque, abc.ABC):
     def curator(
         self,
         schema: Schema,
-        books: Books,
+        shared: SharedLedger,
         *,
         known: Sequence[Measurement] = (),
         progress: Progress = silent,
     ) -> Curator:
-        """Who answers for the table as codes of a schema, and writes into the books.
+        """Who answers for the table as codes of a schema, and writes into the ledger.
 
         ``known`` are answers about these codes that were paid for earlier.
 
-        Raises ``ValueError`` if the books are of another bound on people, and reads no row then.
+        Raises ``ValueError`` if the ledger is of another bound on people, and reads no row then.
         """
-        books.require(self._bound)
-        return Curator(self._records(schema, progress), books, known=known)
+        shared.require(self._bound)
+        return Curator(self._records(schema, progress), shared, known=known)
 
     @abc.abstractmethod
     def _number(self) -> int:
@@ -143,19 +143,19 @@ class PrivateTable(_Table):
         told = columns
         if isinstance(people, Weights) and people.column not in facts:
             told = {**columns, people.column: {"sdtype": "numerical"}}
-        source = opening.open_source(table, told, None if people is None else people[0])
+        source = locate.open_source(table, told, None if people is None else people[0])
         if errors := misnamed(source.names, columns, has_others):
             return cls({}), errors
-        source = opening.as_read(source, facts)
+        source = locate.as_read(source, facts)
         if visits is not None:
-            source = opening.of_visits(source, *visits, columns=columns)
+            source = locate.of_visits(source, *visits, columns=columns)
         elif isinstance(people, Weights):
-            opening.require_column(source, people.column, "weigh rows by")
+            locate.require_column(source, people.column, "weigh rows by")
         elif people is not None:
-            source = opening.of_people(source, *people, columns=columns)
+            source = locate.of_people(source, *people, columns=columns)
         read = [name for name in columns if columns[name]["sdtype"] in MODELLED]
         read += [] if people is None else [people[0]]
-        if errors := on_unread({name: source.dtypes[name] for name in read}):
+        if errors := on_unreadable({name: source.dtypes[name] for name in read}):
             return cls({}), errors
         return cls(source, bound=people), mismatches(source.dtypes, facts)
 
@@ -186,7 +186,7 @@ class PrivateTable(_Table):
                 parent's where that order begins, if it is known.
         """
         own = {name: each._source for name, each in tables.items()}  # noqa: SLF001
-        rows, pairs, keys = opening.of_families(own, tree, columns, siblings, most, clocks)
+        rows, pairs, keys = locate.of_families(own, tree, columns, siblings, most, clocks)
         found = {name: PrivateTable(each) for name, each in rows.items()}
         of_keys = {name: PrivateTable(each) for name, each in keys.items()}
         return found, {name: PrivateTable(each) for name, each in pairs.items()}, of_keys
@@ -207,10 +207,10 @@ class PrivateTable(_Table):
         return encode_table(self._source.columns, schema, progress)
 
     @sealed
-    def first_look(
+    def first_queries(
         self,
         readings: Sequence[Reading | Readable],
-        books: Books,
+        shared: SharedLedger,
         progress: Progress = silent,
         rarer: Rarer | None = None,
     ) -> Curator:
@@ -220,9 +220,9 @@ class PrivateTable(_Table):
         columns of which a reading asks for ``categories`` or ``numbers``; ``rarer`` categories
         alone where some were found.
 
-        Raises ``ValueError`` if the books are of another bound on people, and reads no row then.
+        Raises ``ValueError`` if the ledger is of another bound on people, and reads no row then.
         """
-        books.require(self._bound)
+        shared.require(self._bound)
         tally = Looking(readings, self._weighing, rarer)
         seen = total_of(self._source, tally.names, tally, progress)
         units = 1 if self._weighing is None else self._weighing.units
@@ -230,7 +230,7 @@ class PrivateTable(_Table):
         records = MarginRecords(domain, seen.tables, units)
         found = {name: own.counted() for name, own in seen.values.items()}
         values = ValueCounts(found, *(() if rarer is None else (rarer.most, rarer.parts)))
-        return Curator(records, books, values=values)
+        return Curator(records, shared, values=values)
 
     def _number(self) -> int:
         return self._source.num_rows()
@@ -274,7 +274,7 @@ class EncodedTable(_Table):
         return records_of(schema, in_order.to_numpy(), self._bound, self._rows)
 
 
-def without_table(schema: Schema, books: Books, known: Sequence[Measurement]) -> Curator:
+def without_table(schema: Schema, shared: SharedLedger, known: Sequence[Measurement]) -> Curator:
     """Who knows what was answered earlier of a table that is not there any more."""
     none = np.empty((0, len(schema.domain())))
-    return Curator(records_of(schema, none, books.ledger.bound), books, known=known)
+    return Curator(records_of(schema, none, shared.ledger.bound), shared, known=known)

@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from sdv_privpgd.base.domain import Clique, Domain, Grouping
-from sdv_privpgd.base.half_spaces import Cut
+from sdv_privpgd.base.linear_thresholds import Cut
 
 MOST = 100
 """Rows of a person that are weighed, at most. A row has less than 2^18 units then: counts of 2^44

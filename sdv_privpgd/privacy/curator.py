@@ -13,14 +13,20 @@ from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.columns.values import Value
 from sdv_privpgd.privacy.accounting import delta_of_one, delta_of_rows, range_epsilon_of, stddev_for
 from sdv_privpgd.privacy.dataset import Records
-from sdv_privpgd.privacy.ledger import TRAINED, Books, Charge, PrivacyBudgetError, PrivacyLedger
+from sdv_privpgd.privacy.ledger import (
+    TRAINED,
+    Charge,
+    PrivacyBudgetError,
+    PrivacyLedger,
+    SharedLedger,
+)
 from sdv_privpgd.privacy.noise import MAX_STDDEV, SAMPLING_DELTA, WordSource, rounded_gaussian
 from sdv_privpgd.privacy.queries import Adjacency, Measurement, ModelErrorQuery, Query, answers
 from sdv_privpgd.privacy.selection import exponential_choice
 from sdv_privpgd.privacy.thresholding import threshold_for, thresholded_delta
 from sdv_privpgd.privacy.value_counts import ValueCounts
+from sdv_privpgd.sources.redaction import sealed
 from sdv_privpgd.sources.source import Opaque
-from sdv_privpgd.sources.withheld import sealed
 
 _BLOCK, _CELLS, _MOST = 32, 1 << 15, 1 << 10
 """One pass over the records answers as many queries, or more as long as they have so many cells,
@@ -101,8 +107,8 @@ def _usable_stddev(square: int, mu_squared: Fraction, what: str, parts: int = 1)
 class Curator(Opaque):
     """Answers queries about one private table of codes within one budget.
 
-    It holds the table and the books, and is never returned or kept. Threads may share it: no charge
-    is lost.
+    It holds the table and the ledger, and is never returned or kept. Threads may share it: no
+    charge is lost.
 
     Args:
         dataset: The records that it answers for.
@@ -115,19 +121,19 @@ class Curator(Opaque):
     def __init__(
         self,
         dataset: Records,
-        books: Books,
+        shared: SharedLedger,
         *,
         values: ValueCounts | None = None,
         known: Sequence[Measurement] = (),
     ) -> None:
-        if dataset.units != books.ledger.units:
+        if dataset.units != shared.ledger.units:
             raise ValueError(
                 f"The table is counted in units of 1 / {dataset.units} and the ledger in units of "
-                f"1 / {books.ledger.units}: the noise would be another one than was charged for."
+                f"1 / {shared.ledger.units}: the noise would be another one than was charged for."
             )
         self._dataset = dataset
         self._values = ValueCounts({}) if values is None else values
-        self._books = books
+        self._shared = shared
         self._measurements = tuple(known)
         self._tables: dict[Query, np.ndarray] = {}  # of earlier choices: private, never noisy
         self._lock = threading.Lock()
@@ -140,7 +146,7 @@ class Curator(Opaque):
     @property
     def ledger(self) -> PrivacyLedger:
         """What was charged so far. Public."""
-        return self._books.ledger
+        return self._shared.ledger
 
     @property
     def measurements(self) -> tuple[Measurement, ...]:
@@ -149,7 +155,7 @@ class Curator(Opaque):
 
     def _charge(self, squares: Mapping[Adjacency, int], **said: Any) -> None:
         """Charges first: if the budget is short this raises, and no row has been read."""
-        self._books.charge(Charge(sensitivity_squared=tuple(squares.items()), **said))
+        self._shared.charge(Charge(sensitivity_squared=tuple(squares.items()), **said))
 
     def _released(self, measurement: Measurement) -> Measurement:
         """The same measurement, among those that were made: at once, whatever happens next."""
@@ -201,7 +207,7 @@ class Curator(Opaque):
             self._released(
                 Measurement(
                     query=query,
-                    answer=_in_ones(_noisy(answer, stddev, self._books.words), units),
+                    answer=_in_ones(_noisy(answer, stddev, self._shared.words), units),
                     stddev=stddev / units,
                     units=units,
                 )
@@ -250,7 +256,7 @@ class Curator(Opaque):
         whole = ledger.units * parts
         for name in names:
             counted = self._values.counts(name)
-            noisy = _noisy(counted.numbers, stddev * parts, self._books.words)
+            noisy = _noisy(counted.numbers, stddev * parts, self._shared.words)
             many = np.flatnonzero(noisy[:-1] >= threshold * parts).tolist()
             noisy = np.rint(noisy / whole).astype(np.int64) if whole > 1 else noisy
             found[name] = [
@@ -296,7 +302,7 @@ class Curator(Opaque):
         new = [table for table in {s.table: None for s in scores} if table not in self._tables]
         self._tables.update(zip(new, answers(new, self._dataset), strict=True))
         values = [score.of_counts(self._tables[score.table]) for score in scores]
-        return exponential_choice(values, temperature, self._books.words)
+        return exponential_choice(values, temperature, self._shared.words)
 
     @sealed
     def train(
@@ -345,7 +351,7 @@ class Curator(Opaque):
         codes = np.concatenate([none, *(block.T for block in self._dataset.blocks())])
         try:
             # The steps that were charged are taken; the bar only looks on.
-            steps = _untold(trainer.train(codes, self._books.words), what)
+            steps = _untold(trainer.train(codes, self._shared.words), what)
             for _ in zip(steps, progress(range(trainer.steps), "train"), strict=True):
                 pass
         finally:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from sdv_privpgd.base.domain import Clique, Domain, Grouping, code_type
-from sdv_privpgd.base.half_spaces import Cut
+from sdv_privpgd.base.linear_thresholds import Cut
 from sdv_privpgd.privacy.counting import CodeTally, TableCounts, Tables
 from sdv_privpgd.sources.source import Opaque
 

@@ -305,7 +305,7 @@ class PrivacyLedger:
         return json.dumps(self.to_dict(), indent=indent)
 
 
-class Books:
+class SharedLedger:
     """What all curators of a fit share: one ledger, and the randomness of the noise.
 
     A curator answers for one table of codes. A fit has several of them, one after another, and
@@ -336,11 +336,11 @@ class Books:
         if bound != self._ledger.bound:
             raise ValueError(
                 f"A table with (person_column, rows_per_person, weigh_people) = {bound} is not "
-                f"what its books say, {self._ledger.bound}: open it as they do, or fit anew."
+                f"what its ledger says, {self._ledger.bound}: open it as they do, or fit anew."
             )
 
     def charge(self, charge: Charge) -> None:
-        """Puts a charge on the books. Raises ``PrivacyBudgetError`` if it does not fit."""
+        """Puts a charge on the ledger. Raises ``PrivacyBudgetError`` if it does not fit."""
         with self._lock:
             self._ledger = self._ledger.record(charge)
 

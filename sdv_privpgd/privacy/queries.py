@@ -9,7 +9,7 @@ from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from sdv_privpgd.base.domain import Clique, Domain, Grouping
-from sdv_privpgd.base.half_spaces import Cut
+from sdv_privpgd.base.linear_thresholds import Cut
 from sdv_privpgd.privacy.counting import LookupSums
 from sdv_privpgd.privacy.dataset import Dataset, Records
 
@@ -372,7 +372,7 @@ def answers_of_codes(
 class Measurement:
     """A query and its noisy answer. Public.
 
-    ``answer`` is int64 in the query's own shape, and float64 where answers of several holders were
+    ``answer`` is int64 in the query's own shape, and float64 where answers of several sites were
     put together, or somebody else has published them. ``stddev`` is the noise's standard deviation
     per value, 0 where the answer is public.
     """

@@ -271,8 +271,8 @@ class Looking:
         return Seen(
             {clique: np.zeros(size, dtype=np.int64) for clique, size in sizes.items()},
             {
-                **{each.name: KindCounts() for each in self._asking("categories")},
-                **{each.name: NumberCounts() for each in self._asking("numbers")},
+                **{each.name: KindCounts() for each in self._readings_of("categories")},
+                **{each.name: NumberCounts() for each in self._readings_of("numbers")},
             },
         )
 
@@ -283,13 +283,13 @@ class Looking:
             units, whole = self._weighing.of_rows(item), whole * self._weighing.units
         total.tables[()] += units.sum()
         with quiet():
-            named = [each.name for each in self._asking("categories")]
+            named = [each.name for each in self._readings_of("categories")]
             found = ((name, key_counts(item[name], units)) for name in named)
             if self._rarer is not None:
                 found = rarer_counts(self._rarer, item, units)
             for name, counts in found:
                 total.values[name].add(counts)
-            for each in self._asking("numbers"):
+            for each in self._readings_of("numbers"):
                 total.values[each.name].add(each.finite_numbers(item[each.name]), units)
             for each in self.readings:
                 own = whole if isinstance(getattr(each, "facts", None), WeightFacts) else units
@@ -303,5 +303,5 @@ class Looking:
         for name, found in other.values.items():
             total.values[name].merge(found)
 
-    def _asking(self, kind: str) -> list[Reading]:
+    def _readings_of(self, kind: str) -> list[Reading]:
         return [each for each in self.readings if isinstance(each, Reading) and kind in each.asks]

@@ -155,47 +155,50 @@ class HowPublished:
         below = self.suppressed_below
         return None if below is None else ((below - 1) / 2, (below**2 - 1) / 12)
 
-    def is_percent(self, told: np.ndarray, stddevs: np.ndarray | None) -> bool:
+    def is_percent(self, estimates: np.ndarray, stddevs: np.ndarray | None) -> bool:
         """Whether a table is in per cents that are not marked: without noise it adds up to 100.
 
         Whole numbers are taken for counts, unless it was said what per cents are of.
         """
-        adds_up = stddevs is None and abs(np.nansum(told) - 100) < 1
-        return adds_up and (self.total is not None or not _is_whole(told))
+        adds_up = stddevs is None and abs(np.nansum(estimates) - 100) < 1
+        return adds_up and (self.total is not None or not _is_whole(estimates))
 
     def counts(
-        self, name: str, told: np.ndarray, stddevs: np.ndarray | None, *, is_percent: bool
+        self, name: str, estimates: np.ndarray, stddevs: np.ndarray | None, *, is_percent: bool
     ) -> tuple[np.ndarray, np.ndarray]:
         """The counts of a table and the standard deviations of their noise.
 
-        What was ``told`` of a cell is not a number where it was suppressed. Noise that was
+        What was ``estimates`` of a cell is not a number where it was suppressed. Noise that was
         published with it is in the same unit.
         """
-        variances = np.zeros(len(told)) if stddevs is None else np.square(stddevs)
+        variances = np.zeros(len(estimates)) if stddevs is None else np.square(stddevs)
         if is_percent:
             if self.total is None:
                 raise ValueError(
                     f"The table of {name} is in per cents. Say of how many rows with total=..."
                 )
-            places = next((each for each in range(6) if _is_whole(told * 10**each)), 6)
+            places = next((each for each in range(6) if _is_whole(estimates * 10**each)), 6)
             step, scale = self.total / 10 ** (places + 2), self.total / 100
-            told, variances = told * scale, variances * scale**2 + step**2 / 12
+            estimates, variances = estimates * scale, variances * scale**2 + step**2 / 12
         elif stddevs is None and not self.is_said:
             raise ValueError(
                 "Tables need a column 'stddev', or 'variance', for the noise of each count: 0 if "
                 "the counts are exact."
             )
         elif self.rounded_to is not None:
-            if not _is_whole(told / self.rounded_to):
+            if not _is_whole(estimates / self.rounded_to):
                 raise ValueError(
                     f"The table of {name} has counts that are no multiples of {self.rounded_to}: "
                     "rounded_to says that all are."
                 )
             variances = variances + self.rounded_to**2 / 12
         if self.unknown is not None:
-            (mean, variance), hidden = self.unknown, np.isnan(told)
-            told, variances = np.where(hidden, mean, told), np.where(hidden, variance, variances)
-        return told, np.sqrt(variances)
+            (mean, variance), hidden = self.unknown, np.isnan(estimates)
+            estimates, variances = (
+                np.where(hidden, mean, estimates),
+                np.where(hidden, variance, variances),
+            )
+        return estimates, np.sqrt(variances)
 
 
 def _is_whole(numbers: np.ndarray) -> bool:
@@ -226,7 +229,7 @@ class TidyTable:
         Raises ``ValueError`` for labels that name no cell, and for cells that are missing or there
         twice.
         """
-        query, shape, places = self._asked(labels)
+        query, shape, places = self._query(labels)
         whole, number = self, math.prod(shape)
         times = np.bincount(places, minlength=number)
         if times.max() > 1:
@@ -254,7 +257,7 @@ class TidyTable:
         stddev = float(np.sqrt(np.square(whole.stddevs).mean()))
         return whole, Measurement(query=query, answer=counts.reshape(shape), stddev=stddev)
 
-    def _asked(
+    def _query(
         self, labels: Mapping[str, ColumnLabels]
     ) -> tuple[Query, tuple[int, ...], np.ndarray]:
         """The query that the table answers, its shape, and the place of each cell in it."""
@@ -369,7 +372,7 @@ def _of_frame(frame: pd.DataFrame, how: HowPublished) -> list[TidyTable]:
             f"and so on that name it; the columns are {list(map(str, frame.columns))!r}."
         )
     rows: Any = frame[frame["kind"].astype(str) == MEASURED] if "kind" in frame else frame
-    told, is_percent = _told(rows["estimate"], how)
+    estimates, is_percent = _estimates(rows["estimate"], how)
     places = sorted(int(found[1]) for name in frame if (found := _NAME.fullmatch(str(name))))
     named = [rows[f"column_{place}"].astype(object).to_numpy() for place in places]
     for place in places:
@@ -382,9 +385,9 @@ def _of_frame(frame: pd.DataFrame, how: HowPublished) -> list[TidyTable]:
     ]
     rounds = rows["round"].astype(str) if "round" in rows else [""] * len(rows)
     members = grouped((key, row) for row, key in enumerate(zip(cliques, rounds, strict=True)))
-    found, noise = [], _stddevs(rows, np.isnan(told))
+    found, noise = [], _stddevs(rows, np.isnan(estimates))
     for (clique, _), held in members.items():
-        own, numbers = None if noise is None else noise[held], told[held]
+        own, numbers = None if noise is None else noise[held], estimates[held]
         in_percent = bool(is_percent[held].any()) or how.is_percent(numbers, own)
         name = " x ".join(clique) or "the number of rows"
         counts, stddevs = how.counts(name, numbers, own, is_percent=in_percent)
@@ -403,7 +406,7 @@ def _of_frame(frame: pd.DataFrame, how: HowPublished) -> list[TidyTable]:
     return found
 
 
-def _told(column: Any, how: HowPublished) -> tuple[np.ndarray, np.ndarray]:
+def _estimates(column: Any, how: HowPublished) -> tuple[np.ndarray, np.ndarray]:
     """What was published of each cell, not a number if nothing, and whether it is in per cents."""
     is_percent = np.zeros(len(column), dtype=bool)
     if not pd.api.types.is_numeric_dtype(column):
@@ -414,13 +417,13 @@ def _told(column: Any, how: HowPublished) -> tuple[np.ndarray, np.ndarray]:
         column = pd.Series(
             [None if not each or each.startswith(hidden) else each for each in plain]
         )
-    told = _numbers(column, "estimate", may_lack=True)
-    if np.isnan(told).any() and how.suppressed_below is None:
+    estimates = _numbers(column, "estimate", may_lack=True)
+    if np.isnan(estimates).any() and how.suppressed_below is None:
         raise ValueError(
             "Tables have cells without a count. If small counts were suppressed, say below what "
             "with suppressed_below=..."
         )
-    return told, is_percent
+    return estimates, is_percent
 
 
 def _stddevs(rows: Any, is_hidden: np.ndarray) -> np.ndarray | None:

@@ -26,7 +26,7 @@ from sdv_privpgd.base.words import dates, listed, number, share, short_number
 from sdv_privpgd.columns.facts import ColumnFacts, without_domain
 from sdv_privpgd.columns.labels import Names
 from sdv_privpgd.columns.links import Tree
-from sdv_privpgd.columns.parsing import read_table
+from sdv_privpgd.columns.parser import read_table
 from sdv_privpgd.columns.recoding import Recoding, recoded
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.metrics import l1_by_pair, scores
@@ -36,17 +36,17 @@ from sdv_privpgd.metrics.values import (
     READ,
     CommonCells,
     Described,
-    Outside,
+    OutOfDomain,
     as_codes,
     common_cells,
-    outside,
+    out_of_domain,
     read_numbers,
 )
 from sdv_privpgd.report.figures import Bars, Heat, pair_heat
 from sdv_privpgd.report.page import (
     Facts,
     Figure,
-    Grid,
+    FigureGrid,
     Items,
     Page,
     Part,
@@ -166,7 +166,12 @@ def pairs_section(cells: Mapping[str, CommonCells], pairs: Mapping[Clique, float
     furthest = [(" × ".join(pair), share(value)) for pair, value in ranked[:12]]
     caption = f"The {len(furthest)} pairs that lie furthest apart"
     table = Table(caption, ("pair", "distance"), furthest)
-    parts: list[Part] = [Text(said), Grid("wide", [matrix]), table, Grid("triple", maps)]
+    parts: list[Part] = [
+        Text(said),
+        FigureGrid("wide", [matrix]),
+        table,
+        FigureGrid("triple", maps),
+    ]
     return Section("Columns in pairs", parts)
 
 
@@ -243,7 +248,7 @@ _SAID = (
 )
 
 
-def said(name: str, lost: Outside) -> str:
+def said(name: str, lost: OutOfDomain) -> str:
     """One sentence on the values of a column that the domain does not hold."""
     parts = [
         (lost.below, "are below its range and became its lowest value"),
@@ -256,7 +261,7 @@ def said(name: str, lost: Outside) -> str:
     return f"{name}: {'; '.join(words)}."
 
 
-def _outside_section(lost: Mapping[str, Outside]) -> Section:
+def _outside_section(lost: Mapping[str, OutOfDomain]) -> Section:
     worst = sorted(lost.items(), key=lambda item: -item[1].share)
     sentences = [said(name, each) for name, each in worst if each.share > 0]
     shown: list[Part] = [Text("None: every real value lies in the domain of its column.")]
@@ -297,7 +302,7 @@ def _columns_section(cells: Mapping[str, CommonCells]) -> Section:
                 "would have to change cells: a value that was clipped, or became missing or "
                 "another, counts."
             ),
-            *folded(figures, " columns", partial(Grid, "grid")),
+            *folded(figures, " columns", partial(FigureGrid, "grid")),
             *([] if not numeric else _numbers_table(numeric)),
         ],
     )
@@ -489,7 +494,7 @@ def compare(
         raise ValueError("There is nothing to compare: no column of the metadata is modelled.")
     check_path(path)
     cells = common_cells(columns, real, synthetic)
-    lost = outside(schema, real)
+    lost = out_of_domain(schema, real)
     pairs, overall = _by_pairs(cells)
     quality, properties = _quality(columns, real, synthetic)
     useful = useful_scores(columns, real, synthetic, label=label, held_out=held_out)

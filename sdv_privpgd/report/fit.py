@@ -32,7 +32,16 @@ from sdv_privpgd.methods.pipeline import Release
 from sdv_privpgd.privacy.queries import GroupedMarginalQuery, MarginalQuery
 from sdv_privpgd.report.about import CONFIDENT
 from sdv_privpgd.report.figures import Bars, Heat, pair_heat
-from sdv_privpgd.report.page import Figure, Grid, Part, Section, Table, Text, folded, long_table
+from sdv_privpgd.report.page import (
+    Figure,
+    FigureGrid,
+    Part,
+    Section,
+    Table,
+    Text,
+    folded,
+    long_table,
+)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -178,7 +187,8 @@ def _columns_section(
     ]
     figures = [figure for _, figure in sorted(drawn, key=lambda pair: -pair[0])]
     return Section(
-        "Columns one by one", [explanation, *folded(figures, " columns", partial(Grid, "grid"))]
+        "Columns one by one",
+        [explanation, *folded(figures, " columns", partial(FigureGrid, "grid"))],
     )
 
 
@@ -211,7 +221,7 @@ def _pairs_section(fits: Sequence[PairFit], names: Mapping[str, Names]) -> Secti
         "what was measured, with its noise."
     )
     maps = [figure for fit in strongest for figure in _maps(fit, names)]
-    return Section("The strongest pairs", [Text(said), Grid("wide", maps)])
+    return Section("The strongest pairs", [Text(said), FigureGrid("wide", maps)])
 
 
 def _distances_section(domain: Domain, fits: Sequence[PairFit]) -> Section:
@@ -241,7 +251,7 @@ def _distances_section(domain: Domain, fits: Sequence[PairFit]) -> Section:
             "be about what the noise alone explains. Less means that the rows follow the "
             "noise, much more that they do not follow the table."
         ),
-        Grid("wide", matrices),
+        FigureGrid("wide", matrices),
         Table(
             f"The {len(rows)} pairs that the noise explains least",
             ("pair", "distance", "from noise alone", "ratio"),
@@ -294,7 +304,7 @@ def hidden_values(
         counts = zip(own.counts.tolist(), own.variances.tolist(), strict=True)
         labels = code_labels(column)[: column.num_values]
         for label, has, count in zip(labels, synthetic, counts, strict=False):
-            held = intervals.Total(*count, num_rows=total, low=0.0, high=most)
+            held = intervals.Sum(*count, num_rows=total, low=0.0, high=most)
             ends = held.interval("table", 0.95)
             value = HiddenValue(column.name, label, float(has), count[0], *ends)
             if value.low <= 0 or value.is_lost:

@@ -73,7 +73,7 @@ class PublicFacts:
     release: Release | Answers | None
     ledger: PrivacyLedger  # of this fit
     declared: Mapping[str, ColumnFacts]
-    doubts: Mapping[str, str] = field(default_factory=dict)  # what discovery says of a column
+    diagnostics: Mapping[str, str] = field(default_factory=dict)  # what discovery says of a column
     counted: Collection[str] = ()  # columns beyond whose range it was counted how many rows lie
     added: Collection[str] = ()  # columns of an order of rows, of which there is nothing to mend
     handed: Collection[str] = ()  # those of added ones that may be in order with others
@@ -191,7 +191,7 @@ def _on_parsing(seen: ColumnShares) -> str:
         return f"Or they are values that too few rows share to be found: {mend}."
     dates = DateFacts(datetime_format=column.datetime_format)
     usual = {"numerical": NumberFacts(), "datetime": dates}.get(column.sdtype, TruthFacts())
-    return f"Or they are {(seen.declared or usual).unread}"
+    return f"Or they are {(seen.declared or usual).unparsed}"
 
 
 def other(seen: ColumnShares) -> Finding | None:
@@ -253,8 +253,8 @@ def found_constant(seen: ColumnShares) -> Finding | None:
 
 def of_discovery(seen: ColumnShares) -> Finding | None:
     """Whether a discovery has said something of the column, and what."""
-    doubt = seen.facts.doubts.get(seen.column.name)
-    return None if doubt is None else Finding(1.0, remedy=doubt)
+    diagnostic = seen.facts.diagnostics.get(seen.column.name)
+    return None if diagnostic is None else Finding(1.0, remedy=diagnostic)
 
 
 def code(seen: ColumnShares) -> Finding | None:

@@ -134,7 +134,7 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class Grid:
+class FigureGrid:
     """Figures side by side, as many as fit; ``kind`` is "grid", "wide" or "triple"."""
 
     kind: str
@@ -341,7 +341,7 @@ def _markdown(part: Part) -> str:
             named, *cells = ([*map(_plain, row)] for row in (header, *rows))
             lines = [named, ["---"] * len(named), *cells]
             return "\n".join([f"{_plain(caption)}\n", *(f"| {' | '.join(row)} |" for row in lines)])
-        case Grid(_, figures):
+        case FigureGrid(_, figures):
             return "\n".join(
                 f"- **{_plain(each.title)}**: {_plain(each.summary)}" for each in figures
             )
@@ -368,7 +368,7 @@ def _text(part: Part) -> str:
             return "\n".join(fill(": ".join(each), WIDTH, subsequent_indent="  ") for each in facts)
         case Table(caption):
             return f"{fill(caption, WIDTH)}\n{aligned(part)}"
-        case Grid(_, figures):
+        case FigureGrid(_, figures):
             drawn = [each for each in figures if isinstance(each.picture, Curves)]
             lines = [f"{each.title}: {each.summary}" for each in figures if each not in drawn]
             tables = [Table(f"{e.title}: in % of the rows", *e.picture.numbers) for e in drawn]

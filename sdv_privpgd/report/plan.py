@@ -15,7 +15,7 @@ from sdv_privpgd.report.figures import Curves
 from sdv_privpgd.report.page import (
     Facts,
     Figure,
-    Grid,
+    FigureGrid,
     Page,
     Part,
     Report,
@@ -38,7 +38,7 @@ twelve simulated ones of 1,000 to 50,000 rows (0.099 to 0.178)."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Errors:
+class AnswerErrors:
     """The errors of a fit's answers. Public."""
 
     sizes: Mapping[str, int]  # the number of codes of each attribute, missing included
@@ -94,7 +94,7 @@ class Curve:
     lost: Sequence[float] = ()
 
     @classmethod
-    def of(cls, points: Mapping[float, Errors]) -> "Curve":
+    def of(cls, points: Mapping[float, AnswerErrors]) -> "Curve":
         """The curve through points."""
         found = list(points.values())
         names = [name for name in found[0].columns if all(name in each.columns for each in found)]
@@ -140,7 +140,7 @@ class ExpectedErrors:
     are_chosen: bool  # by noisy answers: the pairs that are asked for
     listed: Sequence[str]  # columns whose number of values is declared, so that it can be changed
     assumed: Sequence[str]  # those whose number of values had to be assumed
-    here: Errors
+    here: AnswerErrors
     over_epsilon: Curve | None
     over_rows: Curve | None
     questions: Mapping[str, float] = field(default_factory=dict)  # listed ones: rows, within
@@ -213,7 +213,7 @@ def expected_section(expected: ExpectedErrors) -> Section:
         if curve is not None and curve.columns
         for figure in _figures(name, curve, expected)
     ]
-    parts += [Grid("wide", figures)] if figures else []
+    parts += [FigureGrid("wide", figures)] if figures else []
     at = f"epsilon {expected.epsilon:g} and {number_of(expected.num_rows)}"
     return Section(f"What to expect at {at}", parts)
 

@@ -275,7 +275,7 @@ def _entry(charge: Charge, adjacency: Adjacency, units: int) -> tuple[str, ...]:
     elif charge.is_exact:
         scale = "none"
     return (
-        asked(charge),
+        purpose(charge),
         charge.mechanism,
         "open" if charge.threshold is not None else f"{charge.num_values:,}",
         f"{math.sqrt(squared[Adjacency.REPLACE_ONE]) / units:.4g}",
@@ -284,7 +284,7 @@ def _entry(charge: Charge, adjacency: Adjacency, units: int) -> tuple[str, ...]:
     )
 
 
-def asked(charge: Charge) -> str:
+def purpose(charge: Charge) -> str:
     """The purpose of a charge, and its number of questions."""
     if charge.num_queries == 1 or charge.temperature is not None:
         return charge.what

@@ -83,7 +83,11 @@ def methods_of(about: About, release: Release | None, ledger: PrivacyLedger) -> 
 
     paragraphs = []
     if release is not None:
-        done = _made(about, release, ledger), _asked(about, release, cited), fitted_by(about, cited)
+        done = (
+            _made(about, release, ledger),
+            _questions(about, release, cited),
+            fitted_by(about, cited),
+        )
         paragraphs.append(" ".join(done))
     paragraphs.append(f"{_promise(ledger, cited)}{_spent_on(ledger)}")
     if release is not None and any(
@@ -123,7 +127,7 @@ def _made(about: About, release: Release, ledger: PrivacyLedger) -> str:
     )
 
 
-def _asked(about: About, release: Release, cited: Callable[[str], str]) -> str:
+def _questions(about: About, release: Release, cited: Callable[[str], str]) -> str:
     """What was asked, by the method."""
     method = about.method
     assert isinstance(method, Method)

@@ -79,7 +79,7 @@ def release_report(
     shown, folded = model_sections(release, schema)
     if release is not None:
         folded.append(methods_section(about, release, ledger))
-    line, worth = opening(schema, about, notes)
+    line, worth = overview(schema, about, notes)
     facts = subject(about, release, ledger.adjacency).facts
     page = Page(
         title=f"Synthetic rows of {about.table!r}",
@@ -107,7 +107,7 @@ def _reported(
     return Report(text=privacy_report(ledger, notes=notes), page=page, facts={**facts, **spent})
 
 
-def opening(schema: Schema, about: About, notes: Sequence[str]) -> tuple[str, list[Section]]:
+def overview(schema: Schema, about: About, notes: Sequence[str]) -> tuple[str, list[Section]]:
     """The first line of a page, on how many columns are usable, and the list of what is noted.
 
     The line says how many notes there are, since the list stands below the pictures.

@@ -37,7 +37,7 @@ class Rank(IntEnum):
     NOISE = 3
 
 
-class Rule(NamedTuple):
+class WarningRule(NamedTuple):
     """A kind of warning, on columns or on a whole fit.
 
     It is given where the value that its measure finds exceeds the threshold. In its text the list
@@ -57,66 +57,66 @@ class Rule(NamedTuple):
 
 # fmt: off
 COLUMN_RULES = (
-    Rule(Rank.LOST, measures.missing, NEARLY_ALL, "Nearly all values are missing: {}."),
-    Rule(Rank.LOST, measures.other, NEARLY_ALL,
+    WarningRule(Rank.LOST, measures.missing, NEARLY_ALL, "Nearly all values are missing: {}."),
+    WarningRule(Rank.LOST, measures.other, NEARLY_ALL,
          "Nearly all values are not among those that are declared or were found: {}."),
     # A wrong unit or year moves all values there; what is left is for a few codes and zeros.
-    Rule(Rank.LOST, measures.at_one_end, 0.95,
+    WarningRule(Rank.LOST, measures.at_one_end, 0.95,
          "Nearly all rows lie at one end of the declared range, as those beyond it are moved "
          "there: {}. Check the unit, or the year of dates, or declare a wider range."),
-    Rule(Rank.DOUBTFUL, measures.of_discovery, 0, ""),
-    Rule(Rank.DOUBTFUL, measures.code, SOME,
+    WarningRule(Rank.DOUBTFUL, measures.of_discovery, 0, ""),
+    WarningRule(Rank.DOUBTFUL, measures.code, SOME,
          "Values far from all others may be codes for missing: {}. If so, declare them as "
          "missing_codes, or with CsvFiles(na=...) where the table is text, and leave them out of a "
          "declared range."),
-    Rule(Rank.DOUBTFUL, measures.clipped, SOME,
+    WarningRule(Rank.DOUBTFUL, measures.clipped, SOME,
          "Rows pile up at an end of the declared range, as if values beyond it were clipped: {}. "
          "Declare a wider range, unless that is how the column is."),
-    Rule(Rank.LOST, measures.one_wide_cell, NEARLY_ALL,
+    WarningRule(Rank.LOST, measures.one_wide_cell, NEARLY_ALL,
          "Nearly all rows have one of several values: {}. The range may be far too wide or "
          "elsewhere."),
-    Rule(Rank.DOUBTFUL, measures.one_value, NEARLY_ALL,
+    WarningRule(Rank.DOUBTFUL, measures.one_value, NEARLY_ALL,
          "Nearly all rows have one value of several: {}. If that is not so, the others are written "
          "otherwise than in the table, or the range is elsewhere."),
-    Rule(Rank.DOUBTFUL, measures.missing, MOST, "Most values are missing: {}."),
-    Rule(Rank.DOUBTFUL, measures.unparsed, MANY, "Many values are missing: {}."),
-    Rule(Rank.DOUBTFUL, measures.other_unsaid, MANY,
+    WarningRule(Rank.DOUBTFUL, measures.missing, MOST, "Most values are missing: {}."),
+    WarningRule(Rank.DOUBTFUL, measures.unparsed, MANY, "Many values are missing: {}."),
+    WarningRule(Rank.DOUBTFUL, measures.other_unsaid, MANY,
          "Many values are not among those that are declared or were found: {}. Declare their "
          "categories, or that they are dates or numbers."),
-    Rule(Rank.DOUBTFUL, measures.found_constant, 0,
+    WarningRule(Rank.DOUBTFUL, measures.found_constant, 0,
          "One value was found in all rows: {}. If there are other values, declare the range."),
-    Rule(Rank.DOUBTFUL, measures.unparsed, SOME, "Some values are missing: {}."),
-    Rule(Rank.DOUBTFUL, measures.dates_as_numbers, NEARLY_ALL,
+    WarningRule(Rank.DOUBTFUL, measures.unparsed, SOME, "Some values are missing: {}."),
+    WarningRule(Rank.DOUBTFUL, measures.dates_as_numbers, NEARLY_ALL,
          "Numbers may be dates, as 20240131 or 202401: {}. Many that are sampled are no dates "
          "then: declare Datetime(datetime_format='%Y%m%d'), or '%Y%m'."),
-    Rule(Rank.DOUBTFUL, measures.wide, 0,
+    WarningRule(Rank.DOUBTFUL, measures.wide, 0,
          "Wide cells hide how rows are spread: {}. Means, sums and high quantiles may be far off. "
          "answer() gives intervals that hold for any spread."),
-    Rule(Rank.NOISE, measures.rare, MOST,
+    WarningRule(Rank.NOISE, measures.rare, MOST,
          "Most categories have too few rows to be told from none: {}. They may vanish or be far "
          "too many: put rare ones together, or spend more."),
 )
 """The rules on single columns, in the order in which they are tried."""
 
 FIT_RULES = (
-    Rule(Rank.DOUBTFUL, measures.order, 0,
+    WarningRule(Rank.DOUBTFUL, measures.order, 0,
          "Dates seem to be in order, and rows may have them the other way round, because nothing "
          "says so: declare the constraint {}."),
-    Rule(Rank.DOUBTFUL, measures.contradicted, SOME,
+    WarningRule(Rank.DOUBTFUL, measures.contradicted, SOME,
          "The table contradicts a constraint or link, or nearly all rows are at its limit: {}. "
          "Sampled rows meet it: check the order of its columns, or its list of combinations, or "
          "leave it out."),
-    Rule(Rank.NOISE, measures.few_rows, MANY,
+    WarningRule(Rank.NOISE, measures.few_rows, MANY,
          "The rows are few for this epsilon and these columns: {}. Choose fewer columns or cells, "
          "or a larger epsilon."),
-    Rule(Rank.NOISE, measures.correlations, 0.15,
+    WarningRule(Rank.NOISE, measures.correlations, 0.15,
          "Correlations of two columns come out weaker than they are, by {} on average. "
          "Choose fewer columns, or a larger epsilon."),
-    Rule(Rank.NOISE, measures.coarse_pairs, 0,
+    WarningRule(Rank.NOISE, measures.coarse_pairs, 0,
          "{} of columns were measured over a few groups of values alone, because there are too "
          "many of them: noise may hide strong relations there, too. Name pairs that matter with "
          "PrivPGD(pairs=...), declare a target, or choose fewer columns."),
-    Rule(Rank.NOISE, measures.hidden, SOME,
+    WarningRule(Rank.NOISE, measures.hidden, SOME,
          "Noise hid what fewer than {} were found: long tails may be cut, and columns that so few "
          "rows lack may never be missing. Declare the ranges that you know, or spend more."),
 )
@@ -142,7 +142,7 @@ def warnings_of(facts: PublicFacts, *, but: Collection[Rank] = ()) -> tuple[str,
     return (*([summary] if lost or doubtful else []), *lines)
 
 
-def _of_columns(columns: Mapping[str, ColumnShares]) -> list[tuple[Rule, Finding]]:
+def _of_columns(columns: Mapping[str, ColumnShares]) -> list[tuple[WarningRule, Finding]]:
     """Returns what the first rule that applies to a column found of it, in the rules' order."""
     found, left = [], dict(columns)
     for rule in COLUMN_RULES:
@@ -154,7 +154,7 @@ def _of_columns(columns: Mapping[str, ColumnShares]) -> list[tuple[Rule, Finding
     return found
 
 
-def _sentences(found: Iterable[tuple[Rule, Finding]]) -> list[str]:
+def _sentences(found: Iterable[tuple[WarningRule, Finding]]) -> list[str]:
     """Returns a line for each kind of finding and each remedy, with all that it was found of."""
     kinds = grouped(((rule.text, finding.remedy), finding.words) for rule, finding in found)
     return [

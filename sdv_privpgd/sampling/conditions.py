@@ -12,7 +12,7 @@ import pandas as pd
 
 from sdv_privpgd.base.arguments import shown
 from sdv_privpgd.base.words import listed, number_of
-from sdv_privpgd.columns.bins import BELOW_ONE, Categories, Interval
+from sdv_privpgd.columns.bins import BELOW_ONE, Categories, Reals
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.dates import are_whole, to_ticks
 from sdv_privpgd.columns.decoders import decoder_for
@@ -56,23 +56,23 @@ class Between:
             ) from error
 
 
-def as_conditions(told: Mapping[str, Any] | None) -> Mapping[str, Any]:
+def as_conditions(conditions: Mapping[str, Any] | None) -> Mapping[str, Any]:
     """Conditions by column, none for ``None``. Raises ``ValueError`` for what is no dictionary."""
-    if told is not None and not isinstance(told, Mapping):
+    if conditions is not None and not isinstance(conditions, Mapping):
         raise ValueError(
             "Conditions are a dictionary of columns, as in {'ward': 'B', 'age': Between(30, 40)}, "
-            f"got {shown(told)}."
+            f"got {shown(conditions)}."
         )
-    return {} if told is None else told
+    return {} if conditions is None else conditions
 
 
-def at_most(asked: Any, most: int) -> Any:
+def at_most(condition: Any, most: int) -> Any:
     """The condition on a number that is ``most`` where another one is more."""
-    if isinstance(asked, Between):
+    if isinstance(condition, Between):
         return Between(
-            *(None if end is None else min(end, most) for end in (asked.low, asked.high))
+            *(None if end is None else min(end, most) for end in (condition.low, condition.high))
         )
-    return asked if asked is None else min(asked, most)
+    return condition if condition is None else min(condition, most)
 
 
 Span = tuple[Any, Any]
@@ -111,7 +111,7 @@ def _end(column: Column, end: Any, rounded: Callable[[Any], int]) -> Any:
         found = _tick_of_date(column, end, rounded)
     else:
         number = _number(end, column.number_format)
-        if number is None or isinstance(column.cells, Interval):
+        if number is None or isinstance(column.cells, Reals):
             found = None if number is None else float(number)
         else:
             # The one just outside the domain stands for all numbers further out.
@@ -150,7 +150,7 @@ ANYTHING = object()
 """The cell of a condition that asks nothing of the column."""
 
 
-class Wanted:
+class ColumnConditions:
     """Conditions on a column: each asks for a value, for a range, or for nothing.
 
     Raises ``ValueError`` for a range that says nothing about the column.
@@ -164,27 +164,27 @@ class Wanted:
         self._column, self._decoder = column, decoder_for(column)
         self.name = column.name
         self._ranged = is_range(conditions)
-        self._exact = ~self._ranged & is_wanted(conditions)
+        self._exact = ~self._ranged & is_condition(conditions)
         self._values = as_cells(column, conditions.loc[self._exact])
         codes, _ = encode(column, self._values)
         self._which, ranges = pd.factorize(conditions.loc[self._ranged])
         self._spans = [span(column, each) for each in ranges]
         self._fits = [shares(column, each) for each in self._spans]
 
-        self.wishes = np.zeros(len(conditions), dtype=np.int64)
-        self.wishes[self._exact] = 1 + codes
-        self.wishes[self._ranged] = 1 + column.size + self._which
+        self.indices = np.zeros(len(conditions), dtype=np.int64)
+        self.indices[self._exact] = 1 + codes
+        self.indices[self._ranged] = 1 + column.size + self._which
         self.possible = np.ones(len(conditions), dtype=bool)
         self.possible[self._exact] = self._decoder.holds(self._values)
         met = np.array([fit.any() for fit in self._fits], dtype=bool)
         self.possible[self._ranged] = met[self._which]
 
-    def fit(self, wish: int) -> np.ndarray:
+    def fit(self, index: int) -> np.ndarray:
         """The fit of each code to one of the wishes, shape (code,); the best is 1."""
         size = self._column.size
-        if wish <= size:
-            return (np.arange(size) == wish - 1).astype(np.float64)
-        fit = self._fits[wish - 1 - size]
+        if index <= size:
+            return (np.arange(size) == index - 1).astype(np.float64)
+        fit = self._fits[index - 1 - size]
         return fit / fit.max()
 
     def write(
@@ -232,7 +232,7 @@ def is_range(conditions: pd.Series) -> np.ndarray:
     return np.array([isinstance(cell, Between) for cell in conditions], dtype=bool)
 
 
-def is_wanted(conditions: pd.Series) -> np.ndarray:
+def is_condition(conditions: pd.Series) -> np.ndarray:
     """Marks the conditions that ask anything of the column; bool."""
     if conditions.dtype != object:
         return np.ones(len(conditions), dtype=bool)
@@ -280,23 +280,23 @@ def why_not(conditions: pd.DataFrame, schema: Schema) -> str:
     said, outside = [], np.zeros(len(conditions), dtype=bool)
     for column in schema.columns:
         if column.name in conditions:
-            wanted = pd.Series(conditions[column.name])
-            wrong = ~Wanted(column, wanted).possible
+            cells = pd.Series(conditions[column.name])
+            wrong = ~ColumnConditions(column, cells).possible
             outside |= wrong
-            said += [_outside(column, wanted.loc[wrong])] if wrong.any() else []
+            said += [_on_out_of_domain(column, cells.loc[wrong])] if wrong.any() else []
     if not outside.all():
         said.append(f"{number_of((~outside).sum())} would contradict the constraints.")
     return " ".join(said)
 
 
-def _outside(column: Column, wanted: pd.Series) -> str:
+def _on_out_of_domain(column: Column, cells: pd.Series) -> str:
     """A sentence on the values that are asked of the column and lie outside its domain."""
-    missing = [not isinstance(each, Between) and pd.isna(each) for each in wanted]
-    said = ["a missing value" if no else repr(e) for e, no in zip(wanted, missing, strict=True)]
+    missing = [not isinstance(each, Between) and pd.isna(each) for each in cells]
+    said = ["a missing value" if no else repr(e) for e, no in zip(cells, missing, strict=True)]
     asked = list(dict.fromkeys(said))
     lies = "lies" if len(asked) == 1 else "lie"
     return (
-        f"In {number_of(len(wanted))} {listed(asked, 3)} {lies} outside the domain of "
+        f"In {number_of(len(cells))} {listed(asked, 3)} {lies} outside the domain of "
         f"{column.name!r}, which holds {held(column)}."
     )
 
@@ -319,7 +319,7 @@ def held(column: Column) -> str:
 _UNITS = {"Y": "years", "M": "months", "D": "days", "h": "hours", "m": "minutes", "s": "seconds"}
 
 
-Wish = Mapping[str, np.ndarray]
+FitsByName = Mapping[str, np.ndarray]
 """The fit of each code of attributes to a condition: in [0, 1], shape (code,), the best is
 1."""
 
@@ -342,39 +342,42 @@ class ConditionalRows:
         self._pool = dict(zip(model.domain.attributes, columns, strict=True))
         self._sorted: dict[str, tuple[np.ndarray, np.ndarray]] = {}
 
-    def draw(self, wish: Wish, num_rows: int, generator: np.random.Generator) -> np.ndarray:
+    def draw(
+        self, fits_by_name: FitsByName, num_rows: int, generator: np.random.Generator
+    ) -> np.ndarray:
         """Codes of shape (row, attribute) that fit the wish, int64, in random order.
 
         A row of the pool is used as often as its weight says, rounded up or down: among rows of
         equal weight none is used twice before each is used once.
         """
-        rows, weights = self.weights(wish)
+        rows, weights = self.weights(fits_by_name)
         drawn = rows[systematic(weights, num_rows, generator)]
         codes = np.stack([column[drawn] for column in self._pool.values()], axis=1)
-        for name, axis in zip(wish, self._model.domain.axes(wish), strict=True):
-            unfit = np.flatnonzero(wish[name][codes[:, axis]] == 0)
+        for name, axis in zip(fits_by_name, self._model.domain.axes(fits_by_name), strict=True):
+            unfit = np.flatnonzero(fits_by_name[name][codes[:, axis]] == 0)
             if len(unfit):
-                codes[unfit, axis] = self._wished(name, wish[name], len(unfit), generator)
+                codes[unfit, axis] = self._wished(name, fits_by_name[name], len(unfit), generator)
         return codes
 
-    def weights(self, wish: Wish) -> tuple[np.ndarray, np.ndarray]:
+    def weights(self, fits_by_name: FitsByName) -> tuple[np.ndarray, np.ndarray]:
         """Indices of rows of the pool, and the weight of each; a row may occur twice."""
         all_moved = 100  # the moved rows together weigh as much as this many fitting ones
         enough = 1_000  # this many fitting rows need no help
-        fitting, fits = self._fitting(wish)
+        fitting, fits = self._fitting(fits_by_name)
         if fits.sum() >= enough:
             return fitting, fits
-        moved, nearness = self._nearest(wish)
+        moved, nearness = self._nearest(fits_by_name)
         if len(fitting):
             nearness *= all_moved / nearness.sum()
         return np.concatenate([moved, fitting]), np.concatenate([nearness, fits])
 
-    def _fitting(self, wish: Wish) -> tuple[np.ndarray, np.ndarray]:
+    def _fitting(self, fits_by_name: FitsByName) -> tuple[np.ndarray, np.ndarray]:
         """The rows that fit, and how well. Only rows that fit the rarest wish are searched."""
         rows = min(
-            (self._between(name, np.flatnonzero(fit)) for name, fit in wish.items()), key=len
+            (self._between(name, np.flatnonzero(fit)) for name, fit in fits_by_name.items()),
+            key=len,
         )
-        fits = np.prod([fit[self._pool[name][rows]] for name, fit in wish.items()], axis=0)
+        fits = np.prod([fit[self._pool[name][rows]] for name, fit in fits_by_name.items()], axis=0)
         found = np.flatnonzero(fits)
         return rows[found], fits[found]
 
@@ -387,13 +390,13 @@ class ConditionalRows:
         start = np.searchsorted(ascending, codes[0], side="left")
         return order[start : np.searchsorted(ascending, codes[-1], side="right")]
 
-    def _nearest(self, wish: Wish) -> tuple[np.ndarray, np.ndarray]:
+    def _nearest(self, fits_by_name: FitsByName) -> tuple[np.ndarray, np.ndarray]:
         """The rows that have to move least, and their weights, the largest 1."""
         times_as_many = 16  # the nearest rows are first searched among this many times as many
         # If fewer fit, this many of the nearest rows, and those as near as the last one, are moved.
         nearest = 300
         costs = np.zeros(self._model.block, dtype=np.float32)
-        for name, fit in wish.items():
+        for name, fit in fits_by_name.items():
             own = self._costs(name, fit).astype(np.float32)
             costs += own.take(self._pool[name], mode="clip")  # clip skips the check of each row
         last = min(nearest, len(costs)) - 1

@@ -542,17 +542,17 @@ def _rough(numbers: np.ndarray) -> np.ndarray:
 
 
 def _as_many(
-    asked: np.ndarray, said: np.ndarray, counts: np.ndarray, generator: np.random.Generator
+    needed: np.ndarray, said: np.ndarray, counts: np.ndarray, generator: np.random.Generator
 ) -> np.ndarray:
     """A row of a model for each place, which says the same in as many items as can be had.
 
     Items are given up from the last one on, where fewer than ten rows agree, and fewer than places
     ask. Each row is taken as often as it counts among those that agree.
     """
-    chosen = np.full(len(asked), -1, dtype=np.int64)
-    for items in range(asked.shape[1], -1, -1):
+    chosen = np.full(len(needed), -1, dtype=np.int64)
+    for items in range(needed.shape[1], -1, -1):
         left = np.flatnonzero(chosen < 0)
-        keys = row_keys(np.concatenate([asked[left, :items], said[:, :items]]))
+        keys = row_keys(np.concatenate([needed[left, :items], said[:, :items]]))
         own, theirs = keys[: len(left)], keys[len(left) :]
         size = int(keys.max(initial=0)) + 1
         number, held_by = np.bincount(own, minlength=size), np.bincount(theirs, minlength=size)

@@ -23,7 +23,7 @@ from sdv_privpgd.columns.positions import coupled
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.constraints.repair import Predicate, Repair
 from sdv_privpgd.constraints.rules import Rule
-from sdv_privpgd.sampling.conditions import ConditionalRows, Wanted, is_range, put
+from sdv_privpgd.sampling.conditions import ColumnConditions, ConditionalRows, is_range, put
 from sdv_privpgd.synthesize.engine import Model, Wrapped
 
 MOVING = threading.RLock()
@@ -295,8 +295,8 @@ class Sampler:
         not modelled are left to the caller. Conditions that no row meets together with the
         constraints are left out as well.
         """
-        wanted = self._wanted(conditions)
-        possible = np.all([np.ones(len(conditions), bool), *(w.possible for w in wanted)], axis=0)
+        parsed = self._parsed(conditions)
+        possible = np.all([np.ones(len(conditions), bool), *(w.possible for w in parsed)], axis=0)
         conditions = conditions.loc[possible]
         with MOVING:
             codes, positions = self._rows.take(len(conditions))
@@ -306,7 +306,7 @@ class Sampler:
             self._rows.seed,
             {each.name: each.num_values if each.is_ordered else 0 for each in self.attributes},
         )
-        rows = self._asked(conditions, codes, positions, pool, np.random.default_rng(place))
+        rows = self._drawn_under(conditions, codes, positions, pool, np.random.default_rng(place))
         if self._repair is None:
             return rows.decoded, possible
         generator = np.random.default_rng((*place, 1))
@@ -314,20 +314,20 @@ class Sampler:
         decoded, possible[possible] = self._obeying(rows, generator)
         return decoded, possible
 
-    def _asked(
+    def _drawn_under(
         self,
         conditions: pd.DataFrame,
         codes: np.ndarray,
         positions: np.ndarray,
         pool: ConditionalRows,
         generator: np.random.Generator,
-    ) -> "_Asked":
+    ) -> "_ConditionalDraw":
         """Rows that meet conditions, constraints aside."""
-        wanted = self._wanted(conditions)
-        codes = self._drawn(codes, wanted, pool, generator)
+        parsed = self._parsed(conditions)
+        codes = self._drawn(codes, parsed, pool, generator)
         decoded, names = self.decoded(codes, positions), list(self.decoded.decoders)
         held = np.zeros(codes.shape, dtype=bool)
-        for each in wanted:
+        for each in parsed:
             name, axis = each.name, names.index(each.name)
             own = each.write(
                 decoded[name],
@@ -335,15 +335,15 @@ class Sampler:
                 positions[:, axis],
                 holds_missing=name in self.decoded.with_missing,
             )
-            decoded[name], rows = own, np.flatnonzero(each.wishes)
+            decoded[name], rows = own, np.flatnonzero(each.indices)
             held[rows, axis] = True
             column = self.decoded.decoders[name].column
             codes[rows, axis], positions[rows, axis] = encode(column, own.iloc[rows])
-        return _Asked(codes, positions, held, decoded)
+        return _ConditionalDraw(codes, positions, held, decoded)
 
     def _draw_again(
         self,
-        rows: "_Asked",
+        rows: "_ConditionalDraw",
         conditions: pd.DataFrame,
         pool: ConditionalRows,
         generator: np.random.Generator,
@@ -361,18 +361,18 @@ class Sampler:
                 return
             places = generator.random(rows.positions[wrong].shape)
             codes = rows.codes[wrong]
-            own = self._asked(conditions.iloc[wrong], codes, places, pool, generator)
+            own = self._drawn_under(conditions.iloc[wrong], codes, places, pool, generator)
             rows.codes[wrong], rows.positions[wrong] = own.codes, own.positions
             for name, values in own.decoded.items():
                 rows.decoded[name] = put(rows.decoded[name], wrong, values)
 
     def _obeying(
-        self, asked: "_Asked", generator: np.random.Generator
+        self, drawn: "_ConditionalDraw", generator: np.random.Generator
     ) -> tuple[dict[str, pd.Series], np.ndarray]:
         """The rows that obey, repaired in columns without a condition, and which ones do."""
-        codes, positions, names = asked.codes, asked.positions, list(self.decoded.decoders)
+        codes, positions, names = drawn.codes, drawn.positions, list(self.decoded.decoders)
         obeys = np.ones(len(codes), dtype=bool)
-        patterns, which = np.unique(asked.held, axis=0, return_inverse=True)
+        patterns, which = np.unique(drawn.held, axis=0, return_inverse=True)
         for index, pattern in enumerate(patterns):
             rows = np.flatnonzero(which.reshape(-1) == index)
             kept = [names[axis] for axis in np.flatnonzero(pattern)]
@@ -381,9 +381,9 @@ class Sampler:
             )
         found = self.decoded(codes, positions)
         for axis, name in enumerate(names):
-            rows = np.flatnonzero(asked.held[:, axis])
+            rows = np.flatnonzero(drawn.held[:, axis])
             if rows.size:
-                found[name] = put(found[name], rows, asked.decoded[name].iloc[rows])
+                found[name] = put(found[name], rows, drawn.decoded[name].iloc[rows])
         kept = {name: own.loc[obeys].reset_index(drop=True) for name, own in found.items()}
         return kept, obeys
 
@@ -396,9 +396,9 @@ class Sampler:
     def __getstate__(self) -> dict:
         return {**self.__dict__, "_donors": None}
 
-    def _wanted(self, conditions: pd.DataFrame) -> list[Wanted]:
+    def _parsed(self, conditions: pd.DataFrame) -> list[ColumnConditions]:
         return [
-            Wanted(self.decoded.decoders[str(name)].column, values)
+            ColumnConditions(self.decoded.decoders[str(name)].column, values)
             for name, values in conditions.items()
             if name in self.decoded.decoders
         ]
@@ -406,7 +406,7 @@ class Sampler:
     def _drawn(
         self,
         codes: np.ndarray,
-        wanted: Sequence[Wanted],
+        parsed: Sequence[ColumnConditions],
         pool: ConditionalRows,
         generator: np.random.Generator,
     ) -> np.ndarray:
@@ -414,15 +414,15 @@ class Sampler:
 
         Rows for equal conditions are drawn together.
         """
-        if not wanted or not len(codes):
+        if not parsed or not len(codes):
             return codes
-        same = row_keys(np.column_stack([each.wishes for each in wanted]))
+        same = row_keys(np.column_stack([each.indices for each in parsed]))
         order = np.argsort(same, kind="stable")
         groups = np.split(order, np.flatnonzero(np.diff(same[order])) + 1)
         drawn = codes.copy()
         for group in groups:
-            wishes = {each.name: int(each.wishes[group[0]]) for each in wanted}
-            fits = {each.name: each.fit(wishes[each.name]) for each in wanted if wishes[each.name]}
+            wishes = {each.name: int(each.indices[group[0]]) for each in parsed}
+            fits = {each.name: each.fit(wishes[each.name]) for each in parsed if wishes[each.name]}
             if fits:
                 drawn[group] = pool.draw(fits, len(group), generator)
         return drawn
@@ -432,7 +432,7 @@ class Sampler:
 
 
 @dataclass(frozen=True, eq=False)
-class _Asked:
+class _ConditionalDraw:
     """Rows that were asked for, the cells that must stay, of (row, attribute), and columns."""
 
     codes: np.ndarray

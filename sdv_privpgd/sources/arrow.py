@@ -15,8 +15,8 @@ import pyarrow as pa
 
 from sdv_privpgd.base import cached_property
 from sdv_privpgd.columns.arrow_dtypes import INDEX, dtypes_of, schema_of_polars
+from sdv_privpgd.sources.redaction import withheld
 from sdv_privpgd.sources.source import BLOCK, Batch, Source, SourceError
-from sdv_privpgd.sources.withheld import withheld
 
 Scan = Callable[..., Iterable[pa.RecordBatch]]
 """All rows with the columns of these names, from the first one on."""

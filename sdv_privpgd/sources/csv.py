@@ -30,11 +30,11 @@ from sdv_privpgd.base import cached_property
 from sdv_privpgd.base.files import KNOWN, Kind, files_of, kind_of
 from sdv_privpgd.base.words import listed
 from sdv_privpgd.columns.column import EXACT_IN_FLOAT
-from sdv_privpgd.columns.dialect import RENAME, SAY, Facts, Reading, missing_words
+from sdv_privpgd.columns.dialect import RENAME, SAY, Dialect, Facts, missing_words
 from sdv_privpgd.sources import texts
+from sdv_privpgd.sources.redaction import withheld
 from sdv_privpgd.sources.source import Batch, SourceError
 from sdv_privpgd.sources.texts import signs_of
-from sdv_privpgd.sources.withheld import withheld
 
 _BLOCK = 1 << 16
 """Rows of a batch."""
@@ -59,7 +59,7 @@ class CsvFiles:
         dtypes = {name: pd.api.types.pandas_dtype(dtype) for name, dtype in named.items()}
         plain = {name: np.dtype(object) if d.kind == "U" else d for name, d in dtypes.items()}
         words = (na,) if isinstance(na, str) else tuple(map(str, na))
-        self.paths, self.how = paths, Reading(dtypes=plain, na=words, **options)
+        self.paths, self.how = paths, Dialect(dtypes=plain, na=words, **options)
 
 
 class CsvSource:
@@ -69,7 +69,7 @@ class CsvSource:
         self,
         paths: str | os.PathLike | Sequence,
         facts: Mapping[str, Mapping[str, Any]],
-        how: Reading | None = None,
+        how: Dialect | None = None,
     ) -> None:
         """Takes files, the facts on their columns in SDV's words, and how they are written.
 
@@ -77,7 +77,7 @@ class CsvSource:
         first record does not name its columns.
         """
         self._facts: Facts = facts
-        self._how = Reading() if how is None else how
+        self._how = Dialect() if how is None else how
         self._files = [TextFile.at(path, self._how) for path in files_of(paths)]
         self._orders = orders_in(self._files, self._how, facts or None)
         self.names = self._orders[0]
@@ -123,18 +123,18 @@ class CsvSource:
         """What the texts of a column mean. Each different one is read once."""
         name, how = str(written.name), self._how
         codes, found = pd.factorize(written)
-        different, unread = found.tolist(), np.array([], dtype=bool)
+        different, unparsed = found.tolist(), np.array([], dtype=bool)
         if how.stays_text(name):
             column = _repeated(different, codes)
         elif how.is_number(name, self._facts):
             present = texts.without_numbers(different, how.na, signs_of(how))
             numbers = texts.numbers_in(present, signs_of(how))
-            column, unread = _numbers(numbers, codes), texts.unread(numbers, present)
+            column, unparsed = _numbers(numbers, codes), texts.unparsed(numbers, present)
         else:
             means = texts.meaning(self._facts.get(name, {}), signs_of(how))
             column = _repeated([means(text) for text in different], codes)
-        if unread.any():
-            column = column.astype(object).mask(np.append(unread, False)[codes], texts.UNREAD)
+        if unparsed.any():
+            column = column.astype(object).mask(np.append(unparsed, False)[codes], texts.UNPARSED)
         return texts.converted(column, how.dtypes[name]) if name in how.dtypes else column
 
 
@@ -157,11 +157,11 @@ class TextFile:
     """
 
     path: Path
-    how: Reading
+    how: Dialect
     kind: Kind
 
     @classmethod
-    def at(cls, path: Path, how: Reading) -> "TextFile":
+    def at(cls, path: Path, how: Dialect) -> "TextFile":
         """The file of a path. Raises ``SourceError`` if its ending is not one of text."""
         kind = kind_of(path)
         if kind is None or kind.form != "text":
@@ -332,7 +332,7 @@ def _opened(path: Path, kind: Kind) -> BinaryIO:
     return cast(Any, openers[kind.compression])(path, "rb")
 
 
-def orders_in(files: Sequence[TextFile], how: Reading, facts: Facts | None) -> list[list[str]]:
+def orders_in(files: Sequence[TextFile], how: Dialect, facts: Facts | None) -> list[list[str]]:
     """The names of the columns of each file, in its own order. Headers have the same names."""
     how.check_header(facts)
     written = _with_records(files, how, facts)
@@ -350,7 +350,7 @@ def orders_in(files: Sequence[TextFile], how: Reading, facts: Facts | None) -> l
     return [names] * len(files)
 
 
-def named(how: Reading, record: Sequence[Any], facts: Facts | None) -> list[str]:
+def named(how: Dialect, record: Sequence[Any], facts: Facts | None) -> list[str]:
     """The names of the columns, from the user or from the first record.
 
     Raises ``SourceError``, which quotes no field, if they are not those that are declared.
@@ -374,7 +374,7 @@ def named(how: Reading, record: Sequence[Any], facts: Facts | None) -> list[str]
     return names
 
 
-def _compared(how: Reading, record: Sequence[Any], facts: Facts | None) -> list[str]:
+def _compared(how: Dialect, record: Sequence[Any], facts: Facts | None) -> list[str]:
     """The first record as names. Where no facts and no user say so, all must be declared."""
     names = ["" if field is None else str(field).strip() for field in record]
     declared = list(facts or ([] if how.header else how.all_declared))
@@ -409,7 +409,7 @@ def _order(file: TextFile, first: TextFile, names: list[str]) -> list[str]:
     )
 
 
-def _with_records(files: Sequence[TextFile], how: Reading, facts: Facts | None) -> list[TextFile]:
+def _with_records(files: Sequence[TextFile], how: Dialect, facts: Facts | None) -> list[TextFile]:
     """The files that have a record. Raises ``EmptyFileError`` for one that has lost its header."""
     if how.has_header:
         return list(files)

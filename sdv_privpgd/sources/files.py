@@ -9,8 +9,8 @@ from typing import Any
 
 from sdv_privpgd.base.files import PARQUET, files_of
 from sdv_privpgd.sources.csv import CsvSource
+from sdv_privpgd.sources.redaction import withheld
 from sdv_privpgd.sources.source import Source, SourceError
-from sdv_privpgd.sources.withheld import withheld
 
 
 def open_files(
@@ -62,7 +62,7 @@ def _of_parquet(paths: Sequence[Path], facts: Collection[str]) -> Source:
     return ArrowSource(schema, scan, count, called)
 
 
-def _common(paths: Sequence[Path], schemas: Sequence[Any], asked: Collection[str]) -> Any:
+def _common(paths: Sequence[Path], schemas: Sequence[Any], names: Collection[str]) -> Any:
     """One schema for all files. Columns that nobody asks for may be there or not."""
     import pyarrow
 
@@ -70,7 +70,7 @@ def _common(paths: Sequence[Path], schemas: Sequence[Any], asked: Collection[str
     if doubled is not None:
         return doubled  # it is refused by its names
     found = {field.name: field for schema in reversed(schemas) for field in schema}
-    for name in [name for name in found if not asked or name in asked]:
+    for name in [name for name in found if not names or name in names]:
         if name.startswith("__index_level_"):
             continue
         for path, schema in zip(paths, schemas, strict=True):

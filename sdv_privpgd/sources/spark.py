@@ -41,8 +41,8 @@ from sdv_privpgd.columns.arrow_dtypes import dtypes_of_spark, zone_of_spark
 from sdv_privpgd.columns.dtypes import is_whole
 from sdv_privpgd.sources.arrow import series_of
 from sdv_privpgd.sources.people import person_of
+from sdv_privpgd.sources.redaction import withheld
 from sdv_privpgd.sources.source import BLOCK, Batch, Columns, SourceError, Tally, Total, free_name
-from sdv_privpgd.sources.withheld import withheld
 
 ROW = "part long, total binary"
 """The columns of all that workers hand on, in Spark's words."""
@@ -113,7 +113,7 @@ class SparkSource:
 
         Its key comes from the operating system, and stays the same.
         """
-        made, cells = copy(self), ", ".join(map(_told, map(_quoted, by)))
+        made, cells = copy(self), ", ".join(map(_hashed, map(_quoted, by)))
         vars(made)["_drawn"] = tuple(
             f"xxhash64('{secrets.token_hex(16)}', {cells}) AS {name}" for name in ("high", "low")
         )
@@ -174,7 +174,7 @@ class SparkSource:
         Workers spell ids as ``person_of`` does, but for whole numbers, which have one spelling.
         """
         place = f"__place_{secrets.token_hex(8)}"
-        hashed = ", ".join(map(_told, map(_quoted, self.names)))
+        hashed = ", ".join(map(_hashed, map(_quoted, self.names)))
         drawn = f"xxhash64('{secrets.token_hex(16)}', {hashed})"
         whose = f"__whose_{secrets.token_hex(8)}"
         spelled = _quoted(person)
@@ -221,7 +221,7 @@ def _quoted(name: str) -> str:
     return "`{}`".format(name.replace("`", "``"))
 
 
-def _told(cell: str) -> str:
+def _hashed(cell: str) -> str:
     """What a hash is made of, for a cell: by itself it passes over missing ones."""
     return f"isnull({cell}), CAST({cell} AS STRING)"
 

@@ -27,7 +27,7 @@ _SPACES = " \u00a0\u202f"
 """The spaces between groups of digits: an ordinary one, one that no line breaks at, a thin one."""
 
 
-UNREAD = "unread"
+UNPARSED = "unparsed"
 """Stands for a cell of a column of numbers that is there and is none, whatever it holds."""
 
 _WHOLE, _PLAIN = re.compile(r"[-+0-9]*"), re.compile(r"[-+0-9.eE]*")
@@ -120,14 +120,14 @@ def converted(column: pd.Series, dtype: Any) -> pd.Series:
         if dtype.kind == "f":
             read = [None if number is None else real(number) for number in read]
         found = pd.Series(read, index=column.index, dtype=object)
-        column, lost = found, unread(found, column)
+        column, lost = found, unparsed(found, column)
     if pd.api.types.is_bool_dtype(dtype):
         column = column.map(_truth, na_action="ignore")
     with quiet(), suppress(TypeError, ValueError, OverflowError):
         found, there = column.astype(dtype), column.notna()
         if dtype.kind not in "biu" or (found[there] == column[there]).all():
             column = found  # 300 is no int8, and 1.5 is no whole number
-    return pd.Series(column, dtype=object).mask(lost, UNREAD) if lost.any() else column
+    return pd.Series(column, dtype=object).mask(lost, UNPARSED) if lost.any() else column
 
 
 def _declared(text: str, declared: Sequence, signs: Signs) -> Any:
@@ -168,7 +168,7 @@ def number_in(cell: Any, signs: Signs) -> int | float | None:
     return None
 
 
-def unread(found: Any, cells: Sequence[Any] | pd.Series) -> np.ndarray:
+def unparsed(found: Any, cells: Sequence[Any] | pd.Series) -> np.ndarray:
     """Which cells are there, and in none of them a number was ``found``."""
     absent = np.asarray(pd.isna(found))
     return absent & are_there(pd.Series(cells, dtype=object)) if absent.any() else absent

@@ -170,7 +170,7 @@ class Engine(ABC):
         """Returns the engine with this seed, if it has one."""
         return self._with(seed=seed)
 
-    def told(self: Own, possible: Possible) -> Own:
+    def with_possible(self: Own, possible: Possible) -> Own:
         """Returns the engine that knows which cells can hold rows, if it asks for that.
 
         Rows of any other engine are repaired all the same.

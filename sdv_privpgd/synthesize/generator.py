@@ -29,7 +29,7 @@ from sdv_privpgd.synthesize.engine import (
     default_number,
     first_shares,
 )
-from sdv_privpgd.synthesize.relaxed import Adam, RelaxedLoss, device_of
+from sdv_privpgd.synthesize.relaxed_projection import Adam, RelaxedLoss, device_of
 
 Chances = Sequence[Float[Tensor, "row _"]]
 

@@ -8,7 +8,7 @@ from math import prod
 import numpy as np
 
 from sdv_privpgd.base import cached_property
-from sdv_privpgd.base.domain import Clique, Domain, outside
+from sdv_privpgd.base.domain import Clique, Domain, axes_without
 from sdv_privpgd.synthesize.engine import require_number
 
 
@@ -175,7 +175,14 @@ class MessagePassing:
                 for clique in (above, own)
             )
             found.append(
-                (at, up, outside(own, separator), among_above, outside(above, separator), among_own)
+                (
+                    at,
+                    up,
+                    axes_without(own, separator),
+                    among_above,
+                    axes_without(above, separator),
+                    among_own,
+                )
             )
         return found
 
@@ -217,7 +224,9 @@ class _SharedSums:
         return cls(
             top=top,
             shapes={clique: domain.shape(clique) for clique in (top, *steps)},
-            steps=tuple((above, below, outside(above, below)) for below, above in steps.items()),
+            steps=tuple(
+                (above, below, axes_without(above, below)) for below, above in steps.items()
+            ),
         )
 
     def down(self, table: np.ndarray) -> dict[Clique, np.ndarray]:
@@ -294,7 +303,7 @@ class GraphicalModel:
         for at in reversed(kept[1:]):
             separator = separators[at]
             table = self.tables[at]
-            given = table / table.sum(axis=outside(cliques[at], separator), keepdims=True)
+            given = table / table.sum(axis=axes_without(cliques[at], separator), keepdims=True)
             factors = [(cliques[at], given), *messages[at]]
             held = {name for own, _ in factors for name in own}
             out = tuple(

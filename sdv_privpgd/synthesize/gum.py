@@ -84,7 +84,9 @@ class GUM(Engine):
         else:
             codes = independent_codes(domain, agreed.one_way, number, rng)
         tables = [
-            _Table(domain.axes(clique), counts.shape, counts.ravel() * (number / counts.sum()))
+            _CliqueTarget(
+                domain.axes(clique), counts.shape, counts.ravel() * (number / counts.sum())
+            )
             for clique, counts in targets.items()
             if counts.any() and not any(set(clique) < set(other) for other in targets)
         ]
@@ -124,7 +126,7 @@ def rounded_at_random(numbers: np.ndarray, total: int, rng: np.random.Generator)
 
 
 @dataclass(frozen=True)
-class _Table:
+class _CliqueTarget:
     """A clique's target in rows, flat."""
 
     axes: tuple[int, ...]

@@ -9,7 +9,7 @@ from sdv_privpgd import Categorical, People
 from sdv_privpgd.audit import audit_fit
 from sdv_privpgd.audit.attack import Attack, attacked
 from sdv_privpgd.audit.noise import moments
-from sdv_privpgd.fitting.options import asked
+from sdv_privpgd.fitting.options import parse_options
 
 COLUMNS = {name: Categorical(list("ABCDEFGHIJ")) for name in ("ward", "job", "town")}
 MU = 0.268
@@ -72,7 +72,7 @@ def test_the_moments_are_those_of_rounded_draws(stddev):
 @pytest.mark.parametrize("rows", [1, 3])
 def test_several_people_are_attacked_at_once_as_hard_as_one(adjacency, rows):
     told = {"method": "privpgd+pgm", "adjacency": adjacency, "delta": 1e-5}
-    settings, description = asked(COLUMNS, 1.0, people=People(max_rows=rows), **told)
+    settings, description = parse_options(COLUMNS, 1.0, people=People(max_rows=rows), **told)
     attack = attacked(settings, description.attributes, runs=1_000)
     assert attack.people == (5 if adjacency == "replace_one" else 11)
     assert attack.claim == pytest.approx(MU, abs=0.001)

@@ -18,10 +18,10 @@ from sdv_privpgd.audit.attack import Attack
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.methods.dp_sgd import DPCTGAN, DPDiffusion, TrainingQuery, networks, training
 from sdv_privpgd.methods.dp_sgd.networks import Adversarial, Codes, Diffusion
-from sdv_privpgd.methods.dp_sgd.training import Optimizer, Trainer
+from sdv_privpgd.methods.dp_sgd.training import OpacusTrainer, Optimizer
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
+from sdv_privpgd.privacy.ledger import PrivacyLedger, SharedLedger
 from sdv_privpgd.privacy.noise import rounded_gaussian
 from sdv_privpgd.privacy.queries import Adjacency
 
@@ -122,8 +122,8 @@ def attack(make, adjacency, *, runs, rate=OFTEN, steps=STEPS):
         words, found = np.random.default_rng(index).bytes, []
         for _ in range(runs):
             attacker = Attacker(make(), query, has_other_self=adjacency is REPLACE)
-            curator = Curator(data, Books(ledger, words=words))
-            trainer = Trainer(attacker, query, 1)
+            curator = Curator(data, SharedLedger(ledger, words=words))
+            trainer = OpacusTrainer(attacker, query, 1)
             curator.train(trainer, ledger.budget, ledger.reserved)
             found.append(attacker.score(trainer.noise))
         scores.append(np.array(found))

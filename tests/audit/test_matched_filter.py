@@ -18,20 +18,20 @@ from answers import scaled
 from scipy.stats import norm
 
 from sdv_privpgd.base.domain import Domain
-from sdv_privpgd.base.half_spaces import Cut, Line
+from sdv_privpgd.base.linear_thresholds import Cut, Line
 from sdv_privpgd.estimate.features import EmbeddingQuery, SigmoidSumQuery, waves
-from sdv_privpgd.methods.fixed import AllKWay
+from sdv_privpgd.methods.k_way import AllKWay
 from sdv_privpgd.methods.pipeline import ask
 from sdv_privpgd.privacy import curator as curator_module
 from sdv_privpgd.privacy import queries as queries_module
 from sdv_privpgd.privacy.accounting import epsilon_of, range_epsilon_of, stddev_for
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.ledger import Books, PrivacyLedger, raised
+from sdv_privpgd.privacy.ledger import PrivacyLedger, SharedLedger, raised
 from sdv_privpgd.privacy.ledger_file import epsilon_in_all
 from sdv_privpgd.privacy.noise import rounded_gaussian
 from sdv_privpgd.privacy.queries import Adjacency, CutMarginalQuery, MarginalQuery, ModelErrorQuery
-from sdv_privpgd.releases.combining import pooled
+from sdv_privpgd.releases.combination import pooled
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
 RUNS = 2000
@@ -64,7 +64,7 @@ def audit(epsilon, adjacency, *, attributes=3, rows=1, runs=RUNS, queries=None):
         outcome = []
         for _ in range(runs):
             ledger = PrivacyLedger.open(epsilon, 1e-5, adjacency, rows)
-            curator = Curator(world, Books(ledger, words=words))
+            curator = Curator(world, SharedLedger(ledger, words=words))
             measurements = curator.measure(queries, ledger.budget, what="tables")
             answer = np.concatenate([m.answer.ravel() for m in measurements])
             outcome.append(direction @ (answer - means[0]))
@@ -244,7 +244,7 @@ def of_a_choice(epsilon, adjacency, *, rows=1):
         chosen = []
         for _ in range(RUNS):
             ledger = PrivacyLedger.open(epsilon, 1e-5, adjacency, rows)
-            curator = Curator(world, Books(ledger, words=words))
+            curator = Curator(world, SharedLedger(ledger, words=words))
             chosen.append(curator.select(scores, ledger.budget, what="a column"))
         rate = (sum(chosen) + 0.5) / (RUNS + 1)
         quantiles.append(norm.ppf(rate))
@@ -287,7 +287,7 @@ THERE = Dataset(DOMAIN, np.ones((1, 3), dtype=np.int64))
 
 def answered(world, ledger, words, known=()):
     """All pairs of a table, asked for all that the ledger has left."""
-    curator = Curator(world, Books(ledger, words=words), known=known)
+    curator = Curator(world, SharedLedger(ledger, words=words), known=known)
     ask(curator, AllKWay(degree=2), again=bool(known))
     return curator
 
@@ -305,8 +305,8 @@ def in_two_steps(world, words):
     return second.measurements, second.ledger
 
 
-def of_two_holders(world, words):
-    """The person is at one holder; the other's table is the same in both worlds."""
+def of_two_sites(world, words):
+    """The person is at one site; the other's table is the same in both worlds."""
     measured, ledger = at_once(world, words)
     other, _ = at_once(HERE, words)
     return pooled(DOMAIN, [measured, other]).measurements, ledger
@@ -343,8 +343,8 @@ def test_the_attacker_gains_the_mu_of_one_ledger_however_often_was_asked(release
 
 @pytest.mark.slow
 def test_another_holder_s_noise_hides_people_further():
-    """Of the sum an attacker learns less than of the holder's own release: 1 / sqrt(2) of it."""
-    estimate, error, claimed = of_releases(of_two_holders)
+    """Of the sum an attacker learns less than of the site's own release: 1 / sqrt(2) of it."""
+    estimate, error, claimed = of_releases(of_two_sites)
     assert abs(estimate - claimed / math.sqrt(2)) < Z * error + 0.01 * claimed
 
 

@@ -13,21 +13,21 @@ from answers import discovering, scaled
 from sdv_privpgd import Boolean, Categorical, Numerical, People
 from sdv_privpgd.audit import audit_fit, audit_measure
 from sdv_privpgd.audit.checks import failed as failed_of
-from sdv_privpgd.audit.recording import Tape
+from sdv_privpgd.audit.recorder import Tape
 from sdv_privpgd.audit.replay import recorded
 from sdv_privpgd.audit.subjects import TableFit
 from sdv_privpgd.audit.thresholds import alone_checks, threshold_checks
 from sdv_privpgd.columns import encoders
 from sdv_privpgd.columns.bins import SIGNED_POWERS
 from sdv_privpgd.columns.readings import Reading
-from sdv_privpgd.fitting.options import asked
+from sdv_privpgd.fitting.options import parse_options
 from sdv_privpgd.methods import Independent
 from sdv_privpgd.privacy import accounting, boundary, streams
 from sdv_privpgd.privacy import curator as curating
 from sdv_privpgd.privacy import ledger as ledgers
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import PrivacyLedger
-from sdv_privpgd.releases import measured
+from sdv_privpgd.releases import site_release
 from sdv_privpgd.sources import visits
 
 COLUMNS = {"ill": Boolean(), "town": Categorical()}
@@ -45,7 +45,7 @@ ORDER = {
 
 
 def subject(columns, **settings):
-    return TableFit(*asked(columns, 6.0, **{"method": "independent+pgm", **settings}))
+    return TableFit(*parse_options(columns, 6.0, **{"method": "independent+pgm", **settings}))
 
 
 def failed(columns=DECLARED, **settings):
@@ -143,12 +143,14 @@ class TestDiscovery:
         self.seen = []
         real = streams.Looking.zero
         plant(streams.Looking, "zero", lambda tally: self.seen.append(real(tally)) or self.seen[-1])
-        plant("sdv_privpgd.discovery.first_look.others", others)
+        plant("sdv_privpgd.discovery.first_queries.others", others)
         assert "questions" in failed(COLUMNS, discovery_share=0.2)
 
     def test_rarer_values_of_more_columns_than_were_charged_for(self, plant):
         real, columns = streams.rarer_counts, {name: Categorical() for name in "abcd"}
-        plant("sdv_privpgd.discovery.first_look.others", lambda *_: 1)  # of each column: few rows
+        plant(
+            "sdv_privpgd.discovery.first_queries.others", lambda *_: 1
+        )  # of each column: few rows
         settings = {"discovery_share": 0.2, "adjacency": "add_remove", "delta": 1e-5}
         assert failed(columns, **settings) == set()
         plant(streams, "rarer_counts", lambda rarer, *more: real(rarer._replace(most=4), *more))
@@ -256,7 +258,7 @@ class TestRowsInOrder:
 class TestReleases:
     @pytest.mark.parametrize("noise_left", [0.0, 0.5], ids=["exact", "half the noise"])
     def test_a_file_with_other_numbers_than_were_given_out(self, noise_left, plant):
-        tables, real, write = {}, Curator.measure, measured.write_release
+        tables, real, write = {}, Curator.measure, site_release.write_release
 
         def measure(self, queries, mu_squared, **more):
             answers = real(self, queries, mu_squared, **more)
@@ -277,7 +279,7 @@ class TestReleases:
             return write(path, facts, ledger, others)
 
         plant(Curator, "measure", measure)
-        plant(measured, "write_release", written)
+        plant(site_release, "write_release", written)
         report = audit_measure(DECLARED, 6.0, runs=50, false_alarms=1e-7, method="independent")
         assert "answers kept" in report.to_dict()["failed"]
 
@@ -306,7 +308,7 @@ class TestSums:
     def test_choices_that_cost_more_than_is_said(self, plant):
         real = curating.range_epsilon_of
         plant(curating, "range_epsilon_of", lambda mu_squared: 4 * real(mu_squared))
-        assert {"epsilon", "books"} <= failed({**DECLARED, "ward": Categorical(["A", "B"])},
+        assert {"epsilon", "charges"} <= failed({**DECLARED, "ward": Categorical(["A", "B"])},
                                               method="mst+particles")  # fmt: skip
 
     def test_a_mechanism_that_no_check_knows_is_told(self, plant):

@@ -12,7 +12,7 @@ from sdv_privpgd.columns.encoding import parts_of_one
 from sdv_privpgd.privacy import streams
 from sdv_privpgd.privacy.counting import units_of
 from sdv_privpgd.privacy.ledger import PrivacyLedger
-from sdv_privpgd.releases.measuring import Measuring
+from sdv_privpgd.releases.site import Measuring
 from sdv_privpgd.sources import people, visits
 from sdv_privpgd.sources.people import staying
 

@@ -16,7 +16,7 @@ from answers import discovering, scaled
 
 from sdv_privpgd import Boolean, Categorical, Numerical, People
 from sdv_privpgd.audit import audit_fit
-from sdv_privpgd.audit.recording import AuditedTable, Tape, watched
+from sdv_privpgd.audit.recorder import AuditedTable, Tape, watched
 from sdv_privpgd.audit.tables import made_up
 from sdv_privpgd.base.domain import Grouping
 from sdv_privpgd.fitting import door as fitting_door
@@ -36,7 +36,7 @@ from sdv_privpgd.privacy import curator as curating
 from sdv_privpgd.privacy.accounting import range_epsilon_of, stddev_for
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.curator import Curator
-from sdv_privpgd.privacy.ledger import Books
+from sdv_privpgd.privacy.ledger import SharedLedger
 from sdv_privpgd.privacy.noise import rounded_gaussian
 from sdv_privpgd.privacy.queries import (
     Adjacency,
@@ -195,16 +195,16 @@ choose = curating.exponential_choice
 BOOKS = [  # what is wrong, where and how; settings, what must be found, and what else may be
     ("too small", (), MarginalQuery, *SAYS_LESS, {}, {"changes", "attack"}, ATTACK),
     ("one of several", SLOW, curating, "stddev_for",
-     lambda _, mu_squared: stddev_for(2, mu_squared), {}, {"books", "attack", "epsilon"}, ATTACK),
+     lambda _, mu_squared: stddev_for(2, mu_squared), {}, {"charges", "attack", "epsilon"}, ATTACK),
     ("a person's rows as one", SLOW, curating, "stddev_for",
      lambda squared, mu_squared: stddev_for(squared // 4, mu_squared),
-     {"people": People(max_rows=2)}, {"books", "attack", "epsilon"}, ATTACK),
+     {"people": People(max_rows=2)}, {"charges", "attack", "epsilon"}, ATTACK),
     ("twice the cost", (), curating, "exponential_choice",
      lambda scores, temperature, words: choose(scores, temperature / 2, words),
      MST_OF_PARTICLES, {"choices"}, set()),
     ("half the charge", SLOW, curating, "range_epsilon_of",
      lambda mu_squared: 2 * range_epsilon_of(mu_squared),
-     MST_OF_PARTICLES, {"books"}, {"choices", "epsilon"}),
+     MST_OF_PARTICLES, {"charges"}, {"choices", "epsilon"}),
     ("too small", (), ModelErrorQuery, *SAYS_LESS, MST_OF_PARTICLES, {"changes"}, {"choices"}),
     ("too small", SLOW, QuadrantQuery, *SAYS_LESS,
      {"method": PrivPGD(), "epsilon": 0.2}, {"changes"}, LAW | ATTACK),
@@ -218,7 +218,7 @@ class TestBooks:
         ("where", "what", "planted", "settings", "must", "may"),
         [pytest.param(*each, id=f"{name}: {each[1]}", marks=marks) for name, marks, *each in BOOKS],
     )
-    def test_what_the_books_say_that_is_not_so(
+    def test_what_the_ledger_say_that_is_not_so(
         self, where, what, planted, settings, must, may, plant
     ):
         plant(where, what, planted)
@@ -230,12 +230,14 @@ class TestBooks:
         assert {"changes", "attack"} <= found <= {"changes"} | ATTACK
 
     def test_a_question_that_is_not_charged(self, plant):
-        charge = Books.charge
+        charge = SharedLedger.charge
         plant(
-            Books, "charge", lambda self, each: None if "2-way" in each.what else charge(self, each)
+            SharedLedger,
+            "charge",
+            lambda self, each: None if "2-way" in each.what else charge(self, each),
         )
         found = failed(method=PairsFirst(engine="particles"))
-        assert {"books"} <= found <= {"books"} | ATTACK
+        assert {"charges"} <= found <= {"charges"} | ATTACK
 
     def test_one_charge_for_several_questions(self, plant):
         real = Curator.measure
@@ -333,7 +335,7 @@ class TestLeaks:
         )
 
     def test_a_threshold_too_low(self, plant):
-        """By half, of which the books know nothing."""
+        """By half, of which the ledger know nothing."""
         threshold, delta = curating.threshold_for, curating.thresholded_delta
         plant(curating, "threshold_for", lambda *asked: threshold(*asked) // 2)
         plant(
@@ -360,7 +362,7 @@ class TestLeaks:
         assert found <= MADE
 
     def test_a_true_number_in_the_file(self, plant):
-        before_it_asks(plant, lambda fit, table: fit.doubts.update(age=f"{ages(table)} rows"))
+        before_it_asks(plant, lambda fit, table: fit.diagnostics.update(age=f"{ages(table)} rows"))
         assert {"file"} <= failed() <= MADE
 
     @pytest.mark.slow

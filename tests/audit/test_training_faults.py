@@ -9,11 +9,11 @@ import torch
 from sdv_privpgd import Boolean, Categorical, People
 from sdv_privpgd.audit import audit_fit
 from sdv_privpgd.audit.checks import failed
-from sdv_privpgd.audit.recording import Event
+from sdv_privpgd.audit.recorder import Event
 from sdv_privpgd.audit.training import training_checks
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.methods.dp_sgd import DPDiffusion, TrainingQuery, training
-from sdv_privpgd.methods.dp_sgd.training import Optimizer, Trainer
+from sdv_privpgd.methods.dp_sgd.training import OpacusTrainer, Optimizer
 from sdv_privpgd.privacy.noise import rounded_gaussian
 
 HONEST = training.noise_multiplier
@@ -66,9 +66,9 @@ def test_more_steps_than_were_charged(monkeypatch):
         steps = train(self, codes, words)
         return zip(steps, steps, strict=True)
 
-    train = Trainer.train
+    train = OpacusTrainer.train
     monkeypatch.setattr(training, "samples", twice)
-    monkeypatch.setattr(Trainer, "train", two_at_a_time)
+    monkeypatch.setattr(OpacusTrainer, "train", two_at_a_time)
     assert found() == ["training charge"]
 
 

@@ -63,7 +63,7 @@ def test_it_finds_rows_that_count_too_much(place, fault, monkeypatch):
 
 @pytest.mark.slow
 def test_it_finds_what_is_made_of_the_number_of_rows(monkeypatch):
-    from sdv_privpgd.fitting.linked import RunningTables
+    from sdv_privpgd.fitting.linked_tables import RunningTables
 
     run = RunningTables.run
 

@@ -162,7 +162,7 @@ def metered_fit(
     made = dataset()
     watch.lap("encode")
     release = fit_dataset(made, epsilon, method, progress=watch)
-    watch.lap("finish")
+    watch.lap("local_search")
     cpu.lap("cpu")
     found = {**watch.seconds, "fit": sum(watch.seconds.values()), **cpu.seconds}
     return release, {**found, "peak_MiB": memory.mebibytes()}

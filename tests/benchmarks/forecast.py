@@ -156,4 +156,4 @@ def _planned(settings, description, num_rows):
     fit = Fit(settings, description)
     missing = pd.Series([None] * num_rows, dtype=object)
     fit.discover(PrivateTable(dict.fromkeys(description.columns, missing)))
-    return expected_errors(settings, fit.description, fit.books.ledger, num_rows)
+    return expected_errors(settings, fit.description, fit.shared.ledger, num_rows)

@@ -49,7 +49,7 @@ def stage_seconds(dataset, epsilon, num_particles, epochs, enable_gpu=True):
         num_particles=num_particles, epochs=epochs, enable_gpu=enable_gpu
     )
     fit_dataset(dataset, epsilon, PrivPGD(engine=engine), progress=watch)
-    watch.lap("finish")
+    watch.lap("local_search")
     peak = torch.cuda.max_memory_allocated() / 2**20 if on_device else 0.0
     return {
         "columns": len(dataset.domain),

@@ -25,7 +25,7 @@ from benchmarks.experiment import options
 from sdv_privpgd.benchmark.fits import Stopwatch
 from sdv_privpgd.benchmark.tables import load
 from sdv_privpgd.estimate.noisy_tables import noisy_tables
-from sdv_privpgd.inference.intervals import KINDS, Total, deviations
+from sdv_privpgd.inference.intervals import KINDS, Sum, deviations
 from sdv_privpgd.inference.linear import LinearEstimate
 from sdv_privpgd.methods import pipeline
 from sdv_privpgd.methods.privpgd import PrivPGD
@@ -116,13 +116,13 @@ def _covered(codes, domain, questions, epsilon, given):
         own = _own_variances(domain, curator.measurements, questions)
         for place, question in enumerate(questions):
             value, variance = found.values[place + 1], found.covariance[place + 1, place + 1]
-            total = Total(value, variance, num_rows=found.values[0], low=0.0)
+            total = Sum(value, variance, num_rows=found.values[0], low=0.0)
             truths = question.count(drawn, domain), expected[place]
             for kind, truth in enumerate(truths):
                 low, high = total.interval(KINDS[kind], _LEVEL)
                 held[kind, place] += low <= truth <= high
             best = variance + expected[place] * (1 - expected[place] / number)
-            uncut = Total(value, variance, num_rows=found.values[0])
+            uncut = Sum(value, variance, num_rows=found.values[0])
             low, high = uncut.interval("population", _LEVEL)
             widths.append((high - low) / (2 * deviations("table", _LEVEL) * np.sqrt(best)))
             alone.append(np.sqrt(own[place] / variance))

@@ -16,11 +16,11 @@ from references.wasserstein import project, sliced_w1
 from benchmarks.experiment import options
 from benchmarks.simulated import simulated_table
 from sdv_privpgd.benchmark.fits import Stopwatch
-from sdv_privpgd.methods.fixed import AllKWay
+from sdv_privpgd.methods.k_way import AllKWay
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.synthesize.particles.descent import goals_of
+from sdv_privpgd.synthesize.particles.paper import SoftmaxProjection
 from sdv_privpgd.synthesize.particles.projection import CompiledProjection
-from sdv_privpgd.synthesize.particles.published import SoftmaxProjection
 from sdv_privpgd.synthesize.particles.steps import stratified_directions
 
 _FRESH_SLICES = 1_000

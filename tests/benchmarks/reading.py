@@ -75,15 +75,15 @@ def _counted(table):
     """Looks, encodes and counts all pairs; gives the name of each stage when it has ended."""
     from benchmarks.visits import COLUMNS
     from sdv_privpgd.columns.bins import SIGNED_POWERS
-    from sdv_privpgd.columns.parsing import read_table
+    from sdv_privpgd.columns.parser import read_table
     from sdv_privpgd.columns.readings import Reading
     from sdv_privpgd.columns.schema import Schema
     from sdv_privpgd.privacy.boundary import PrivateTable
-    from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
+    from sdv_privpgd.privacy.ledger import PrivacyLedger, SharedLedger
     from sdv_privpgd.privacy.queries import Adjacency, MarginalQuery
 
     schema = Schema.from_sdv(COLUMNS)
-    books = Books(PrivacyLedger.open(1.0, 1e-9, Adjacency.REPLACE_ONE))
+    shared = SharedLedger(PrivacyLedger.open(1.0, 1e-9, Adjacency.REPLACE_ONE))
     opened, errors = PrivateTable.opened(table, COLUMNS, read_table(COLUMNS))
     if errors:
         raise ValueError(" ".join(errors))
@@ -92,10 +92,10 @@ def _counted(table):
     kinds = {name: ["grid", "numbers"] for name in ("age", "stay", "visits", "bmi")}
     kinds |= {name: ["categories"] for name in ("ward", "diagnosis", "region")}
     asked = [Reading(name=name, asks=frozenset(asks), **grid) for name, asks in kinds.items()]
-    opened.first_look(asked, books)
+    opened.first_queries(asked, shared)
     yield "look"
-    curator = opened.curator(schema, books)
+    curator = opened.curator(schema, shared)
     yield "encode"
     queries = [MarginalQuery(clique) for clique in schema.domain().cliques(2)]
-    curator.measure(queries, books.ledger.budget / 2, what="all pairs")
+    curator.measure(queries, shared.ledger.budget / 2, what="all pairs")
     yield "count"

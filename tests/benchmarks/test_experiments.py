@@ -26,8 +26,8 @@ RUNS = {  # options that make it small, and how many lines it has at least
     "declaring": ([*FEW, "--arms", "undeclared", "declared", "--by-column"], 10),
     "forecast": (["--tables", "diabetes", "--epsilons", "1", "--fits", "1"], 1),
     "gpu": None,  # tests/gpu
-    "holders": ([*FEW, "--holders", "2", "--alone", "1"], 2),
-    "holders --refine": (FEW, 2),
+    "sites": ([*FEW, "--sites", "2", "--alone", "1"], 2),
+    "sites --add-budget": (FEW, 2),
     "intervals": (["--tables", "diabetes", "--epsilons", "9", "--fits", "3", "--questions", "12"],
                   1),
     "linked": (["--tables", "survey", "--epsilons", "9", "--seeds", "1", "--families", "60"], 4),

@@ -11,8 +11,8 @@ from small_synthesizers import new
 
 from sdv_privpgd import MSTSynthesizer, People, fit_table
 from sdv_privpgd.audit import audit_fitted
-from sdv_privpgd.audit.recording import by_cell
-from sdv_privpgd.plugin.auditing import SynthesizerFit, kept_file
+from sdv_privpgd.audit.recorder import by_cell
+from sdv_privpgd.plugin.audit import SynthesizerFit, kept_file
 
 pytestmark = pytest.mark.usefixtures("plant")
 QUICK = {"runs": 50, "false_alarms": 1e-7}

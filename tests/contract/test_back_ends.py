@@ -8,7 +8,7 @@ import torch
 from generators import seeded
 from references.wasserstein import cell_centers, quantile_targets, sliced_w2_displacement
 
-from sdv_privpgd.synthesize.particles import binned, compiler
+from sdv_privpgd.synthesize.particles import binned_displacement, compiler
 from sdv_privpgd.synthesize.particles import kernels as reference
 from sdv_privpgd.synthesize.particles.kernels import KERNELS, PackedTargets, Visit, choose_kernel
 from sdv_privpgd.synthesize.particles.steps import stratified_directions
@@ -98,7 +98,9 @@ def test_the_reference_is_the_gradient_of_sliced_w2(table):
 @pytest.mark.parametrize("table", range(4))
 def test_a_target_lies_among_the_exact_ones_of_particles_within_two_bins(table, num_particles):
     positions, targets, tables, directions = one_slice(num_particles, table)
-    total, _ = binned.displacement(positions, targets, tables, directions, num_bins=NUM_BINS)
+    total, _ = binned_displacement.displacement(
+        positions, targets, tables, directions, num_bins=NUM_BINS
+    )
     projected = projections(positions, directions, table)
     goals = along(total, directions, table) + projected
     exact = exact_targets(positions, targets, directions, table)
@@ -117,7 +119,9 @@ def test_a_target_lies_among_the_exact_ones_of_particles_within_two_bins(table, 
 @pytest.mark.parametrize("table", range(4))
 def test_the_ways_sum_to_the_exact_sum(table):
     positions, targets, tables, directions = one_slice(5000, table)
-    total, _ = binned.displacement(positions, targets, tables, directions, num_bins=NUM_BINS)
+    total, _ = binned_displacement.displacement(
+        positions, targets, tables, directions, num_bins=NUM_BINS
+    )
     exact, _ = reference.displacement(positions, targets, tables, directions)
     # Float32 particles: relative rounding 6e-8 each.
     torch.testing.assert_close(
@@ -129,7 +133,9 @@ def test_the_ways_sum_to_the_exact_sum(table):
 @pytest.mark.parametrize("table", range(4))
 def test_the_loss_exceeds_the_exact_one_by_two_bins_at_most(table, num_bins):
     positions, targets, tables, directions = one_slice(3000, table)
-    _, losses = binned.displacement(positions, targets, tables, directions, num_bins=num_bins)
+    _, losses = binned_displacement.displacement(
+        positions, targets, tables, directions, num_bins=num_bins
+    )
     _, exact = reference.displacement(positions, targets, tables, directions)
     width = bin_width(directions, table, num_bins)
     assert float(losses[0]) ** 0.5 <= float(exact[0]) ** 0.5 + 2 * width + 1e-6
@@ -141,11 +147,13 @@ def test_the_loss_exceeds_the_exact_one_by_two_bins_at_most(table, num_bins):
 def test_a_batch_is_the_sum_of_its_tables_and_means_over_slices(tables, num_slices):
     positions, targets = torch.rand(4, 3000, generator=seeded()), random_targets()
     directions = random_directions(tables, num_slices)
-    total, losses = binned.displacement(positions, targets, torch.tensor(tables), directions)
+    total, losses = binned_displacement.displacement(
+        positions, targets, torch.tensor(tables), directions
+    )
     expected, each = torch.zeros(4, 3000), []
     for row, table in enumerate(tables):
         for line in range(num_slices):
-            one, loss = binned.displacement(
+            one, loss = binned_displacement.displacement(
                 positions, targets, torch.tensor([table]), directions[row : row + 1, line, None]
             )
             expected += one / num_slices
@@ -169,19 +177,21 @@ def test_particles_at_the_target_stay_and_those_on_one_point_part():
     positions = positions[:, torch.randperm(3600, generator=seeded())].contiguous()
     for seed in range(20):
         directions = stratified_directions(1, 2, seeded(seed))[None]
-        moved, losses = binned.displacement(positions, targets, torch.tensor([0]), directions)
-        width = float(directions.abs().sum()) / (binned.NUM_BINS - 1)
+        moved, losses = binned_displacement.displacement(
+            positions, targets, torch.tensor([0]), directions
+        )
+        width = float(directions.abs().sum()) / (binned_displacement.NUM_BINS - 1)
         assert moved.norm(dim=0).max() <= 2 * width + 1e-6
         assert float(losses[0]) <= (2 * width + 1e-6) ** 2
     # Half of them belong to either cell. If all of a bin had one target, they would never part.
     targets = PackedTargets.of([[0]], [torch.tensor([[0.25], [0.75]])], [torch.ones(2)])
     visit = Visit(torch.tensor([0]), torch.ones(1, 1, 1), torch.ones(1))
-    found = binned.descend(torch.full((1, 4000), 0.4), targets, [visit] * 20)
+    found = binned_displacement.descend(torch.full((1, 4000), 0.4), targets, [visit] * 20)
     assert (found < 0.3).sum() == pytest.approx(2000, abs=20)
     assert (found > 0.7).sum() == pytest.approx(2000, abs=20)
 
 
-@pytest.mark.parametrize("kernel", [reference, binned])
+@pytest.mark.parametrize("kernel", [reference, binned_displacement])
 @pytest.mark.parametrize(("batch", "num_slices"), [(1, 1), (3, 2)])
 def test_a_descent_takes_the_displacements_one_by_one(kernel, batch, num_slices):
     start, targets = torch.rand(4, 2500, generator=seeded()), random_targets()
@@ -198,15 +208,15 @@ def test_a_descent_takes_the_displacements_one_by_one(kernel, batch, num_slices)
 
 
 def test_the_bits_do_not_depend_on_the_number_of_threads(monkeypatch):
-    monkeypatch.setattr(binned, "_THREAD_WORK", 1)
+    monkeypatch.setattr(binned_displacement, "_THREAD_WORK", 1)
     start, targets = torch.rand(4, 9000, generator=seeded()), random_targets()
     found = []
     for num_threads in (1, 2, 3):
         monkeypatch.setattr(compiler.numba.config, "NUMBA_NUM_THREADS", num_threads)
-        total, losses = binned.displacement(
+        total, losses = binned_displacement.displacement(
             start, targets, torch.tensor([2, 1]), random_directions([2, 1], 2)
         )
-        end = binned.descend(start, targets, random_visits(40, 2, 2))
+        end = binned_displacement.descend(start, targets, random_visits(40, 2, 2))
         found.append((total, losses, end))
     for other in found[1:]:
         for ours, theirs in zip(found[0], other, strict=True):
@@ -250,7 +260,7 @@ def descended(back_end, positions, targets, steps):
 def test_every_back_end_is_tested_and_chosen_by_what_there_is(monkeypatch):
     assert set(BACK_ENDS) == set(KERNELS) - {"auto"}
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    assert choose_kernel("auto", enable_gpu=True).displacement is binned.displacement
+    assert choose_kernel("auto", enable_gpu=True).displacement is binned_displacement.displacement
     assert choose_kernel("torch", enable_gpu=True).displacement is reference.displacement
     monkeypatch.setattr(reference, "HAS_NUMBA", False)
     assert choose_kernel("auto", enable_gpu=True).descend is reference.descend

@@ -1,4 +1,4 @@
-"""Whatever ends a fit of files, no cell is told, what was paid is in the books, the next fit works.
+"""Whatever ends a fit of files, no cell is told, the ledger has what was paid, the next fit works.
 
 A fit of an undeclared table reads it twice. What was found is paid for between the two.
 """

@@ -116,7 +116,7 @@ class TestSettings:
         ):
             with pytest.raises(ValueError, match=name):
                 spend()
-        assert synthesizer._account.ledger is None
+        assert synthesizer._ledgers.ledger is None
 
     def test_the_constructor_checks_the_same_and_numbers_may_be_names(self):
         with pytest.raises(SynthesizerInputError, match="enforce_rounding"):  # SDV's own
@@ -255,12 +255,12 @@ class TestThreads:
     """Both threads are led to the same point of a fit, if both are let in."""
 
     @pytest.mark.filterwarnings("ignore")
-    def test_no_fit_is_lost_from_the_books(self, monkeypatch):
+    def test_no_fit_is_lost_from_the_ledger(self, monkeypatch):
         synthesizer = MSTSynthesizer(COLUMNS, 1.0, public_domain=DOMAIN)
         both = threading.Barrier(2)
 
-        def slowly(*books):
-            after = booked(*books)
+        def slowly(*shared):
+            after = booked(*shared)
             with contextlib.suppress(threading.BrokenBarrierError):
                 both.wait(0.2)  # met by the other thread only if nothing holds it
             return after
@@ -282,5 +282,5 @@ class TestThreads:
     )
     def test_a_copy_does_not_wait_for_the_original(self, take):
         synthesizer = MSTSynthesizer(COLUMNS, 1.0)
-        with synthesizer._account.lock:
-            assert take(synthesizer)._account.lock is not synthesizer._account.lock
+        with synthesizer._ledgers.lock:
+            assert take(synthesizer)._ledgers.lock is not synthesizer._ledgers.lock

@@ -16,7 +16,7 @@ from sdv_privpgd.methods import (
     PrivPGD,
     ProtectedThreshold,
 )
-from sdv_privpgd.methods.fixed import AllKWay
+from sdv_privpgd.methods.k_way import AllKWay
 from sdv_privpgd.privacy.curator import Curator
 
 

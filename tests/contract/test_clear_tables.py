@@ -13,12 +13,12 @@ from made_up import made_up
 from same_rows import observed
 
 from sdv_privpgd import Boolean, Categorical, Datetime, Numerical, fit_table
-from sdv_privpgd.cli.reading import read_table, tables_in
-from sdv_privpgd.columns.dialect import Reading
+from sdv_privpgd.cli.input_files import read_table, tables_in
+from sdv_privpgd.columns.dialect import Dialect
 from sdv_privpgd.sources import csv
 from sdv_privpgd.sources.csv import CsvSource
 from sdv_privpgd.sources.frames import FrameSource
-from sdv_privpgd.sources.opening import open_source, retyped
+from sdv_privpgd.sources.locate import open_source, retyped
 from sdv_privpgd.sources.source import SourceError
 
 NUMBER = 200
@@ -32,7 +32,7 @@ def fitted(table, columns=ILL, **more):
 
 def nothing_is_spent(table, columns, match, monkeypatch):
     """Checks that a table is refused before its fit can charge."""
-    monkeypatch.setattr("sdv_privpgd.fitting.fitted.RunningFit.run", None)
+    monkeypatch.setattr("sdv_privpgd.fitting.fitted_table.RunningFit.run", None)
     with pytest.raises(ValueError, match=match):
         fitted(table, columns)
 
@@ -72,16 +72,16 @@ def test_files_may_have_columns_in_another_order_unless_a_name_repeats(tmp_path)
     for each in read:
         assert each["ward"].tolist() == TABLE["ward"].tolist()
         assert each["ill"].tolist() == TABLE["ill"].tolist()
-    both = read_table(tables_in([tmp_path]), Reading(header=True), None)
+    both = read_table(tables_in([tmp_path]), Dialect(header=True), None)
     assert both["ward"].tolist() == [*TABLE["ward"], *TABLE["ward"]]
-    renamed = Reading(names=("x", "y"), header=True)
+    renamed = Dialect(names=("x", "y"), header=True)
     source = CsvSource([tmp_path / "a.csv", tmp_path / "b.csv.gz"], {}, renamed)
     assert [batch.columns["y"].tolist() for batch in source.batches(["y"])] == [
         TABLE["ward"].tolist()
     ] * 2
     (tmp_path / "a.csv").write_text("a,a,b\n1,2,3\n")
     (tmp_path / "b.csv").write_text("a,b,a\n1,2,3\n")
-    named = Reading(names=("x", "y", "z"), header=True)
+    named = Dialect(names=("x", "y", "z"), header=True)
     with pytest.raises(SourceError, match="is not that of"):
         CsvSource(str(tmp_path / "*.csv"), {}, named)
 
@@ -153,7 +153,7 @@ def files(tmp_path, monkeypatch):
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("dtypes", [{}, {"code": pd.CategoricalDtype(), "cost": pd.Float32Dtype()}])
 def test_the_model_is_the_frames_to_the_byte(files, frozen, adjacency, dtypes):
-    how = Reading(sep=";", decimal=",", dtypes=dtypes)
+    how = Dialect(sep=";", decimal=",", dtypes=dtypes)
     settings = {"method": "independent+pgm", "adjacency": adjacency, "delta": 1e-5}
     frame = read_table(files, how, COLUMNS)
     frame = retyped(FrameSource.of(frame), dtypes) if dtypes else frame  # as a workbook's rows are

@@ -6,7 +6,7 @@ import sdv_tables
 
 from sdv_privpgd import Boolean, MSTSynthesizer, PrivPGDSynthesizer, fit_table, measure, plan_table
 from sdv_privpgd.audit import audit_fit, audit_measure
-from sdv_privpgd.fitting.fitted import FittedTable
+from sdv_privpgd.fitting.fitted_table import FittedTable
 from sdv_privpgd.report.warnings import LARGE_DELTA, on_delta
 
 ILL = {"ill": Boolean()}
@@ -23,7 +23,7 @@ def deltas(rows):
     synthesizer.fit(table(rows))
     return {
         fit_table(table(rows), ILL, 1.0, method="mst").ledger.delta,
-        measure(table(rows), ILL, 1.0, holder="North").ledger.delta,
+        measure(table(rows), ILL, 1.0, site="North").ledger.delta,
         plan_table(ILL, 1.0, num_rows=rows).to_dict()["ledger"]["delta"],
         synthesizer.ledger.delta,
     }
@@ -43,7 +43,7 @@ def test_it_is_a_tenth_of_one_over_the_rows_unless_somebody_chooses_or_refines(t
         fit_table(table(20_000), ILL, 1.0, 1e-4, method="mst")
     fitted = fit_table(table(20_000), ILL, 1.0, method="mst")
     fitted.save(tmp_path / "model.zip")
-    finer = FittedTable.load(tmp_path / "model.zip").refine(table(20_000), 1.0)
+    finer = FittedTable.load(tmp_path / "model.zip").add_budget(table(20_000), 1.0)
     assert finer.ledger.delta == fitted.ledger.delta == 1 / 200_000
 
 
@@ -51,7 +51,7 @@ def test_it_is_a_tenth_of_one_over_the_rows_unless_somebody_chooses_or_refines(t
     "door",
     [
         lambda **told: fit_table(object(), ILL, 1.0, **told),
-        lambda **told: measure(object(), ILL, 1.0, holder="North", **told),
+        lambda **told: measure(object(), ILL, 1.0, site="North", **told),
         lambda **told: plan_table(ILL, 1.0, num_rows=10, **told),
         lambda **told: PrivPGDSynthesizer(BOOLEANS, 1.0, **told),
         lambda **told: audit_fit(ILL, 1.0, **told),
@@ -75,7 +75,7 @@ def test_a_synthesizer_says_it_when_it_is_made(delta):
 
 
 @pytest.mark.parametrize(
-    "spend", [fit_table, lambda *args: measure(*args, holder="North")], ids=["fit_table", "measure"]
+    "spend", [fit_table, lambda *args: measure(*args, site="North")], ids=["fit_table", "measure"]
 )
 def test_a_function_says_it_before_a_row_is_read(spend, monkeypatch):
     def never(*args, **settings):

@@ -83,7 +83,7 @@ def test_all_doors_refuse_before_the_table_is_looked_at(share, monkeypatch):
     )
     with pytest.raises(MatchError, match="junction tree of the graphical model"):
         synthesizer.fit(WIDE)
-    assert synthesizer._account.ledger is None
+    assert synthesizer._ledgers.ledger is None
     with pytest.raises(MatchError):
         synthesizer.plan(500)
 
@@ -101,7 +101,7 @@ def test_what_nobody_declared_is_refused_once_it_is_found_and_nothing_more_is_sp
 def test_tables_of_holders_that_an_engine_cannot_model_are_refused_with_the_remedy(
     tmp_path, capsys
 ):
-    release = measure(WIDE, DECLARED, 1.0, holder="North", method=PrivPGD(num_bins=16))
+    release = measure(WIDE, DECLARED, 1.0, site="North", method=PrivPGD(num_bins=16))
     reason = r"What was measured does not go with PrivatePGM here: .*'particles'"
     with pytest.raises(MatchError, match=reason):
         combine([release], engine="pgm")

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from sdv_privpgd import Between, Boolean, Link, Numerical, fit_tables
-from sdv_privpgd.fitting.readings import _between
+from sdv_privpgd.fitting.family_answers import _between
 from sdv_privpgd.inference import Question
 from sdv_privpgd.inference.intervals import Enclosed, Ratio
 

@@ -26,7 +26,7 @@ PUBLISHED["column_1"] = "ward"
 DOORS = {
     "fit_table": lambda: fit_table(TABLE, COLUMNS, 5.0, method="mst"),
     "combine": lambda: combine(
-        [measure(TABLE, COLUMNS, 5.0, holder=name) for name in ("North", "South")], engine="pgm"
+        [measure(TABLE, COLUMNS, 5.0, site=name) for name in ("North", "South")], engine="pgm"
     ),
     "from_tables": lambda: from_tables(
         PUBLISHED, {"ward": COLUMNS["ward"]}, publisher="the census", engine="pgm"

@@ -81,7 +81,7 @@ def test_what_rows_beyond_a_range_that_was_found_could_move_has_no_end_there():
     with pytest.raises(ValueError, match="takes no clipped=: it is for mean, sum, quantile"):
         fitted.answer("count", clipped=True)
     # What may be missed has been missed: the number that is said bounds it.
-    (unseen,) = fitted.fitted.unseen.values()
+    (unseen,) = fitted.fitted.undetected.values()
     assert 100 < unseen.rows < 1_000
 
     half = fit_table(table, {**found, "falls": Numerical(0)}, epsilon=1.0, **MOST)
@@ -91,7 +91,7 @@ def test_what_rows_beyond_a_range_that_was_found_could_move_has_no_end_there():
 
     known = {**found, "falls": Numerical(0, 100, decimal_places=0)}
     declared = fit_table(table, known, epsilon=1.0, **MOST)
-    assert declared.fitted.unseen == {}
+    assert declared.fitted.undetected == {}
     assert "lie beyond" not in str(declared.answer("mean", of="falls"))
 
 

@@ -152,9 +152,9 @@ report = fitted.report()
 assert "differential privacy" in str(report) and report.to_dict()["epsilon_spent"] <= 1
 html = report.html()
 assert "<svg" not in html and "A picture needs matplotlib" in html
-for holder in "ab":
-    measure(table, columns, 1.0, holder=holder).save(f"{folder}/{holder}.zip")
-held = [Measured.load(f"{folder}/{holder}.zip") for holder in "ab"]
+for site in "ab":
+    measure(table, columns, 1.0, site=site).save(f"{folder}/{site}.zip")
+held = [Measured.load(f"{folder}/{site}.zip") for site in "ab"]
 assert len(combine(held, engine=engine).sample(5)) == 5
 assert list(draft_domain(table.dtypes)) == list(columns)
 assert check_domain({"columns": {"ill": {"sdtype": "boolean"}}}, {"ill": Boolean()}) == []
@@ -203,7 +203,7 @@ import os
 os.chdir({str(tmp_path)!r})
 from sdv_privpgd.cli.start import main
 declared = ["--metadata", "metadata.json", "--domain", "domain.json"]
-assert main(["measure", "table.csv", "--header", "--holder", "a", "--epsilon", "1", *declared,
+assert main(["measure", "table.csv", "--header", "--site", "a", "--epsilon", "1", *declared,
              "--out", "a.zip"]) == 0
 assert main(["combine", "a.zip", "--engine", "pgm", "--out", "rows.csv"]) == 0
 assert main(["draft-domain", "--metadata", "metadata.json", "--out", "draft.json"]) == 0
@@ -213,7 +213,7 @@ assert main(["synthesize", *fit, *declared, "--out", "declared.csv"]) == 0
 typed = ["--domain", "types.json", "--ledger", "l.json", "--model", "m.zip"]
 assert main(["synthesize", *fit, *typed, "--out", "typed.csv", "--report", "page.html"]) == 0
 assert main(["sample", "m.zip", "--rows", "9", "--condition", "ill=no", "--out", "9.csv"]) == 0
-assert main(["refine", "m.zip", "table.csv", "--epsilon", "1", "--out", "finer.csv"]) == 0
+assert main(["add-budget", "m.zip", "table.csv", "--epsilon", "1", "--out", "finer.csv"]) == 0
 assert main(["describe", "m.zip"]) == 0
 assert main(["audit", "--model", "m.zip", "--runs", "20"]) == 0
 assert main(["synthesize", *fit, "--header", "--out", "no.csv"]) == 1

@@ -28,7 +28,7 @@ from sdv_privpgd import (
 )
 from sdv_privpgd.columns.links import tree_of
 from sdv_privpgd.constraints import Inequality
-from sdv_privpgd.fitting.linked import RunningTables, _is_hidden
+from sdv_privpgd.fitting.linked_tables import RunningTables, _is_hidden
 from sdv_privpgd.fitting.tables_settings import TablesSettings
 from sdv_privpgd.privacy.ledger_file import read_ledger
 
@@ -724,7 +724,7 @@ def test_a_prior_of_families_in_other_units_is_told_and_all_questions_have_its_c
     hours |= {"cars": others["bills"], "drugs": others["drugs"][["stay", "strong"]]}
     given = {**tables, "people": tables["people"].assign(times=1)}
     running = RunningTables.of(told, given, {}, hours)
-    one, again = (running._asked("stays")[1] for _ in range(2))
+    one, again = (running._options_of("stays")[1] for _ in range(2))
     assert one.facts == again.facts
     said = " ".join(running.told_before)
     assert "'days' (" in said
@@ -764,7 +764,9 @@ def test_what_parents_have_takes_nothing_from_what_is_found_of_children():
     link, looked = Link("homes", "people", "home", max_children=2), set()
     for own in ({}, dict.fromkeys("abcde", Categorical([1, 2]))):
         told = {"homes": own, "people": {"x": Numerical(), "y": Categorical([1, 2])}}
-        looked.add(TablesSettings.of(told, link, 1.0, 1e-6).asked("people")[1].parts_looked_into[0])
+        looked.add(
+            TablesSettings.of(told, link, 1.0, 1e-6).options_of("people")[1].parts_looked_into[0]
+        )
     assert looked == {Fraction(1, 2)}
 
 

@@ -1,4 +1,4 @@
-"""A holder's measurement stops, or speaks, where declarations do not fit the table."""
+"""A site's measurement stops, or speaks, where declarations do not fit the table."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def table(**columns):
 
 
 def measured(private, **settings):
-    return measure(private, COLUMNS, 3.0, holder="North", **settings)
+    return measure(private, COLUMNS, 3.0, site="North", **settings)
 
 
 WRONG = {
@@ -52,27 +52,27 @@ def test_what_fits_is_silent_and_what_lies_at_a_wide_end_is_said_of_the_release_
 
 
 def test_it_goes_on_all_the_same_and_is_combined_with_others():
-    """One holder may lack all that the others have."""
+    """One site may lack all that the others have."""
     private = table(ward=["C"] * ROWS)
     with pytest.raises(DomainMismatchError) as caught:
         measured(private)
     error, paid = caught.value, caught.value.ledger.charges
     with pytest.raises(ValueError, match=r"had 3,000 rows, and this one has 10"):
-        error.finish(private[:10])
+        error.resume(private[:10])
     with pytest.warns(UserWarning, match=OPENING) as told:
-        north = error.finish(private)
+        north = error.resume(private)
     assert [each.filename for each in told] == [__file__]
     assert north.ledger.charges[: len(paid)] == paid
     assert north.ledger.spent() == pytest.approx(3.0, abs=1e-3)
     assert "Nearly all values are missing: 'ward'" in north.warnings[1]
     with pytest.raises(ValueError, match="goes on once"):
-        error.finish(private)
-    south = measure(table(), COLUMNS, 3.0, holder="South")
+        error.resume(private)
+    south = measure(table(), COLUMNS, 3.0, site="South")
     assert combine([north, south], engine="pgm").num_rows == 2 * ROWS
 
 
 def warned_of():
-    """A release that warns: nobody knows the ends of this holder's own range."""
+    """A release that warns: nobody knows the ends of this site's own range."""
     private = table(age=np.where(np.arange(ROWS) % 4, np.arange(ROWS) % 98, 99))
     with pytest.warns(UserWarning, match="range_max=99 in") as told:
         found = measured(private)

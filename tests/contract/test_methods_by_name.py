@@ -24,7 +24,7 @@ from sdv_privpgd import (
     methods,
 )
 from sdv_privpgd.audit import audit_fit
-from sdv_privpgd.cli.saying import in_options
+from sdv_privpgd.cli.messages import in_options
 from sdv_privpgd.cli.start import main
 from sdv_privpgd.inference import Question
 from sdv_privpgd.inference.answers import TABLES
@@ -136,7 +136,7 @@ def test_what_cannot_be_meant_is_refused_at_once_and_again_before_a_fit(wrong):
     later.method = wrong
     with pytest.raises(ValueError, match="method must be one of"):
         later.fit(TABLE)
-    assert later._account.ledger is None
+    assert later._ledgers.ledger is None
 
 
 @pytest.mark.parametrize("wrong", [PrivatePGM, MST, "gpm", None], ids=repr)
@@ -304,7 +304,7 @@ def test_a_method_is_one_file(tmp_path, monkeypatch, capsys):
     assert abs((fitted.sample(500)["b"] == "y").mean() - 0.75) < 0.1
     assert "all columns together [1]" in fitted.report().html()
     assert "Toy, A. (2026)" in fitted.report().html()
-    again = fitted.refine(TABLE, 0.5)
+    again = fitted.add_budget(TABLE, 0.5)
     assert again.ledger.spent() > fitted.ledger.spent()
     synthesizer = PrivPGDSynthesizer(METADATA, 3.0, public_domain=DOMAIN, method="toy")
     synthesizer.fit(TABLE)

@@ -55,7 +55,7 @@ def test_a_wrong_codebook_stops_the_fit_and_the_rest_stays(ward, told, strategy)
     assert 0 < synthesizer.ledger.spent() < 0.1 * epsilon
     assert synthesizer.unfinished is not None
     if sys.version_info >= (3, 11):
-        assert "finish(data)" in error.value.__notes__[0]
+        assert "resume(data)" in error.value.__notes__[0]
 
 
 @pytest.mark.parametrize(
@@ -202,25 +202,25 @@ def test_a_stopped_fit_table_goes_on_all_the_same(values, ward, strategy):
     paid = error.ledger.charges
     table = pd.DataFrame({"ward": ward, "x": values})
     with pytest.raises(ValueError, match=r"missing|not in|no column"):
-        error.finish(table[["x"]])  # it is checked before anything is spent
+        error.resume(table[["x"]])  # it is checked before anything is spent
     with pytest.warns(UserWarning, match=OPENING) as told:
-        done = error.finish(table)
+        done = error.resume(table)
     assert [each.filename for each in told] == [__file__]
     assert done.ledger.charges[: len(paid)] == paid
     assert done.ledger.spent() == pytest.approx(3.0, abs=1e-3)
     assert len(done.sample(5)) == 5
     with pytest.raises(ValueError, match="goes on once"):
-        error.finish(table)
+        error.resume(table)
 
 
 def test_what_a_stopped_fit_has_spent_is_kept_for_another_table_and_later():
     with pytest.raises(DomainMismatchError) as caught:
         fitted(SMALL, SCORE, ["A"] * ROWS)
     with pytest.raises(ValueError, match=r"had 3,000 rows, and this one has 10"):
-        caught.value.finish(pd.DataFrame({"ward": ["A"] * 10, "x": SMALL[:10]}))
-    books = caught.value.ledger
-    later = fitted(SMALL, SCORE, after=books)
-    assert later.ledger.charges[: len(books.charges)] == books.charges
+        caught.value.resume(pd.DataFrame({"ward": ["A"] * 10, "x": SMALL[:10]}))
+    shared = caught.value.ledger
+    later = fitted(SMALL, SCORE, after=shared)
+    assert later.ledger.charges[: len(shared.charges)] == shared.charges
     assert caught.value.goes_on is not None
     first = fitted(SMALL, SCORE).ledger
     with pytest.raises(DomainMismatchError) as caught:
@@ -228,17 +228,17 @@ def test_what_a_stopped_fit_has_spent_is_kept_for_another_table_and_later():
     assert caught.value.ledger.charges[: len(first.charges)] == first.charges
 
 
-def test_a_synthesizer_stops_and_its_own_finish_goes_on():
+def test_a_synthesizer_stops_and_its_own_resume_goes_on():
     columns = kinds(ward="categorical", x="numerical")
     domain = {"ward": {"range_values": ["a", "b"]}, "x": {"range_min": 0, "range_max": 99}}
     synthesizer = MSTSynthesizer(sdv_tables.metadata_of(columns), 3.0, public_domain=domain)
     table = pd.DataFrame({"ward": WARD, "x": YEARS})
     with pytest.raises(DomainMismatchError, match="range_max=99") as caught:
         synthesizer.fit(table)
-    with pytest.raises(ValueError, match="of a synthesizer call finish"):
-        caught.value.finish(table)
+    with pytest.raises(ValueError, match="of a synthesizer call resume"):
+        caught.value.resume(table)
     with pytest.warns(UserWarning, match="above its declared"):
-        synthesizer.finish(table)
+        synthesizer.resume(table)
     # A threshold is a whole number, and so need not use all of its delta.
     assert synthesizer.ledger.spent() == pytest.approx(3.0, abs=3e-3)
     assert (synthesizer.sample(200)["x"] > 90).mean() > 0.9

@@ -7,7 +7,7 @@ from answers import answered, number_of_rows
 
 from sdv_privpgd import Boolean, Numerical, fit_table
 from sdv_privpgd.base.domain import Domain
-from sdv_privpgd.estimate.support import surely_held
+from sdv_privpgd.estimate.support import clear_support
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import maker_of
 from sdv_privpgd.synthesize.engine import Particles
@@ -25,7 +25,7 @@ def test_missing_takes_less_evidence_where_it_is_declared(declared, missing, is_
     schema = description.attributes
     counts = np.array([500, 500 - missing, missing])
     measured = [number_of_rows(ROWS), answered(["ill"], counts, NOISE)]
-    held = surely_held(schema.domain(), measured)
+    held = clear_support(schema.domain(), measured)
     maker = maker_of(description, schema, held, measured)
     codes = np.repeat([0, 1, 2], counts)[:, None]
     rows = maker(Particles(domain=Domain(("ill",), (3,)), codes=codes), seed=0).take(ROWS)

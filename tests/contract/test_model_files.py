@@ -35,15 +35,15 @@ from sdv_privpgd.constraints import (
     ProgrammableConstraint,
     Range,
 )
-from sdv_privpgd.fitting.fitted import UnfinishedTable
+from sdv_privpgd.fitting.fitted_table import UnfinishedTable
 from sdv_privpgd.fitting.model_file import KEPT, NotKeptError, read_model, write_model
 from sdv_privpgd.methods import DPCTGAN, DPDiffusion, PrivPGD
 from sdv_privpgd.privacy.queries import Adjacency
-from sdv_privpgd.synthesize.particles.batched_finish import BatchedFinish
+from sdv_privpgd.synthesize.particles.batched_local_search import BatchedSearch
 from sdv_privpgd.synthesize.particles.batched_projection import BatchedProjection
 from sdv_privpgd.synthesize.particles.descent import ParticleGradientDescent
+from sdv_privpgd.synthesize.particles.paper import AdamStep, SoftmaxProjection
 from sdv_privpgd.synthesize.particles.penalties import DifferentiablePenalty, ProtectedThreshold
-from sdv_privpgd.synthesize.particles.published import AdamStep, SoftmaxProjection
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
@@ -95,7 +95,7 @@ MADE = {
         people=People(rows_are_people=True, weight_column="weight", weight_range=(40, 90)),
     ),
     "prior": lambda: fit_table(TABLE, WARD, 1.0, prior=TABLE[["ward", "age"]].head(50)),
-    "refined": lambda: fit_table(TABLE, WARD, 1.0).refine(TABLE, 0.5),
+    "refined": lambda: fit_table(TABLE, WARD, 1.0).add_budget(TABLE, 0.5),
     "mst": lambda: fit_table(TABLE, WARD, 1.0, method="mst"),
 }
 
@@ -132,11 +132,11 @@ def test_all_of_a_model_comes_back(name, tmp_path):
     )
     assert loaded.report().html() == fitted.report().html()
     assert loaded.ledger == fitted.ledger
-    assert loaded.refine(TABLE, 0.1).ledger.spent() > fitted.ledger.spent()
+    assert loaded.add_budget(TABLE, 0.1).ledger.spent() > fitted.ledger.spent()
 
 
 def test_what_a_fit_that_stopped_has_paid_for_comes_back(tmp_path, monkeypatch):
-    running = MADE["mst"]().refining(TABLE, 0.5)
+    running = MADE["mst"]().more_budget(TABLE, 0.5)
     with monkeypatch.context() as patch:
         patch.setattr("sdv_privpgd.synthesize.pgm.PrivatePGM.fit", lambda *_, **__: 1 / 0)
         with pytest.raises(ZeroDivisionError):
@@ -154,7 +154,9 @@ def test_what_a_fit_that_stopped_has_paid_for_comes_back(tmp_path, monkeypatch):
     [
         PrivPGD(engine=ParticleGradientDescent(step=AdamStep(), projection=SoftmaxProjection())),
         PrivPGD(
-            engine=ParticleGradientDescent(finish=BatchedFinish(), projection=BatchedProjection())
+            engine=ParticleGradientDescent(
+                local_search=BatchedSearch(), projection=BatchedProjection()
+            )
         ),
         ProtectedThreshold({"age": 1.0}, 0.5), DPCTGAN(), DPDiffusion(),
         pd.CategoricalDtype([1, 2], ordered=True), pd.CategoricalDtype(), pd.StringDtype("python"),

@@ -138,7 +138,7 @@ def test_models_and_rows_are_saved_as_sdv_does_it(fitted, tmp_path):
         fitted.sample(20, output_folder_path=str(tmp_path / "rows"))
 
 
-def test_books_reports_and_plans_are_those_of_the_core(fitted, tmp_path):
+def test_ledger_reports_and_plans_are_those_of_the_core(fitted, tmp_path):
     assert 4.9 < fitted.ledger.spent() <= 5
     assert fitted.fitted_tables.ledger == fitted.ledger
     assert "one row of 'homes'" in fitted.privacy_report()

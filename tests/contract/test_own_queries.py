@@ -25,7 +25,7 @@ from sdv_privpgd import (
 from sdv_privpgd.audit import audit_fit
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.estimate.features import EmbeddingQuery
-from sdv_privpgd.fitting.mismatch import UNREAD
+from sdv_privpgd.fitting.mismatch import UNPARSED
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.methods import (
     DPCTGAN,
@@ -40,7 +40,7 @@ from sdv_privpgd.methods import (
 )
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.ledger import Books, raised
+from sdv_privpgd.privacy.ledger import SharedLedger, raised
 from sdv_privpgd.privacy.ledger_file import read_ledger
 from sdv_privpgd.privacy.queries import Adjacency, CutMarginalQuery
 
@@ -92,13 +92,13 @@ def trained(columns=FEW, epsilon=2.0, delta=1e-5, *, table=TABLE, method=NETWORK
     return fit_table(table[list(columns)], columns, epsilon, delta, method=method, **settings)
 
 
-def curator(books):
+def curator(shared):
     codes = np.zeros((9, 2), dtype=np.int64)
-    return Curator(Dataset(Domain(("a", "b"), (2, 3)), codes), books)
+    return Curator(Dataset(Domain(("a", "b"), (2, 3)), codes), shared)
 
 
 def come_back(fitted, path):
-    """What a file holds: the model and its books, with all that there was to spend."""
+    """What a file holds: the model and its ledger, with all that there was to spend."""
     fitted.reset_sampling()  # other tests share the fit, and may have sampled
     fitted.save(path)
     loaded = FittedTable.load(path)
@@ -109,7 +109,7 @@ def come_back(fitted, path):
 
 
 @pytest.mark.parametrize("name", SMALL)
-def test_a_file_and_a_page_hold_the_model_its_books_and_its_queries(name, tmp_path):
+def test_a_file_and_a_page_hold_the_model_its_ledger_and_its_queries(name, tmp_path):
     each = small(name)
     page = each.report().html()
     assert all(words in page for words in SAID[name])
@@ -168,7 +168,7 @@ def test_what_does_not_go_together_is_refused_before_a_row_is_read(method, said)
 @pytest.mark.parametrize("name", ["dp-merf", "dp-diffusion", "rap++"])
 def test_holders_do_not_measure_what_is_no_table(name):
     with pytest.raises(ValueError, match="a release holds tables"):
-        measure("no such file.csv", COLUMNS, 1.0, holder="here", method=name)
+        measure("no such file.csv", COLUMNS, 1.0, site="here", method=name)
 
 
 def test_each_answer_is_bought_once_and_kept_as_it_is(fitted):
@@ -178,7 +178,7 @@ def test_each_answer_is_bought_once_and_kept_as_it_is(fitted):
     charged = [
         charge.num_queries
         for charge in fitted.ledger.charges
-        if charge.stddev and charge.what != UNREAD
+        if charge.stddev and charge.what != UNPARSED
     ]
     assert sum(charged) == sum(bool(each.stddev) for each in kept)
     assert fitted.ledger.remaining == 0
@@ -249,7 +249,9 @@ def test_what_rows_are_about_comes_out_where_noise_is_small():
 @pytest.mark.parametrize("delta", [1e-9, 1e-7])
 def test_a_delta_that_is_too_small_is_refused_before_anything_is_spent(delta):
     kept = Fraction(delta) * DPDiffusion.own_delta
-    private = curator(Books(PrivacyLedger.open(8.0, delta, Adjacency.REPLACE_ONE, reserved=kept)))
+    private = curator(
+        SharedLedger(PrivacyLedger.open(8.0, delta, Adjacency.REPLACE_ONE, reserved=kept))
+    )
     with pytest.raises(PrivacyBudgetError, match="Choose a larger delta"):
         NETWORKS[0].measure(private)
     assert not private.ledger.charges
@@ -273,12 +275,12 @@ def test_a_delta_that_follows_from_the_rows_is_refused_before_one_of_them_is_rea
 def test_a_training_is_not_refined_and_nothing_is_spent_by_asking():
     fitted = trained()
     spent = fitted.ledger
-    with pytest.raises(PrivacyBudgetError, match="cannot be refined") as refused:
-        fitted.refine(TABLE[list(FEW)], 1.0)
+    with pytest.raises(PrivacyBudgetError, match="no budget can be added") as refused:
+        fitted.add_budget(TABLE[list(FEW)], 1.0)
     assert fitted.ledger == spent
     assert not hasattr(refused.value, "__notes__")
-    private = curator(Books(raised(spent, 1.0)))
-    with pytest.raises(PrivacyBudgetError, match="cannot be refined"):
+    private = curator(SharedLedger(raised(spent, 1.0)))
+    with pytest.raises(PrivacyBudgetError, match="no budget can be added"):
         NETWORKS[0].measure(private)
     assert private.ledger.charges == spent.charges
 
@@ -296,8 +298,10 @@ def test_without_opacus_nothing_is_spent(monkeypatch):
     monkeypatch.setattr(dp_sgd, "find_spec", lambda name: None)
     with pytest.raises(ValueError, match=r"pip install 'sdv-privpgd\[dp-sgd\]'"):
         trained()
-    books = Books(PrivacyLedger.open(8.0, 1e-5, Adjacency.REPLACE_ONE, reserved=Fraction(1, 10**6)))
-    private = curator(books)
+    shared = SharedLedger(
+        PrivacyLedger.open(8.0, 1e-5, Adjacency.REPLACE_ONE, reserved=Fraction(1, 10**6))
+    )
+    private = curator(shared)
     with pytest.raises(ImportError, match=r"pip install 'sdv-privpgd\[dp-sgd\]'"):
         NETWORKS[0].measure(private)
     assert not private.ledger.charges

@@ -11,12 +11,12 @@ from same_rows import observed
 from test_sources import SOURCES, of_duckdb, of_ibis
 
 from sdv_privpgd import Boolean, Categorical, People
-from sdv_privpgd.columns.parsing import describe
+from sdv_privpgd.columns.parser import describe
 from sdv_privpgd.columns.visits import Visits
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.sources import arrow, frames, people
 from sdv_privpgd.sources.csv import CsvFiles
-from sdv_privpgd.sources.opening import of_people, of_visits, open_source
+from sdv_privpgd.sources.locate import of_people, of_visits, open_source
 
 COLUMNS = {"ward": Categorical(["A", "B"]), "ill": Boolean(), "town": Categorical()}
 

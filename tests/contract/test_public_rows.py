@@ -29,8 +29,8 @@ from sdv_privpgd import (
     fit_tables,
     plan_table,
 )
-from sdv_privpgd.cli.saying import in_options
-from sdv_privpgd.fitting.options import asked
+from sdv_privpgd.cli.messages import in_options
+from sdv_privpgd.fitting.options import parse_options
 from sdv_privpgd.fitting.prior import leaning
 from sdv_privpgd.privacy import curator
 
@@ -104,7 +104,7 @@ def test_the_report_says_whose_rows_they_are_and_what_releases_have_spent(fitted
     assert "all cells of the prior: 5,000 public rows of last year" in report.html()
     loaded = pickle.loads(pickle.dumps(fitted))
     assert loaded.report().to_dict()["prior"] == report.to_dict()["prior"]
-    assert loaded.refine(table(1_000, 0), 0.2).ledger.spent() == pytest.approx(0.4, abs=1e-6)
+    assert loaded.add_budget(table(1_000, 0), 0.2).ledger.spent() == pytest.approx(0.4, abs=1e-6)
     again = fit_table(table(500, 2), COLUMNS, epsilon=0.2, prior=[fitted, table(800, 3)])
     first, second = again.report().to_dict()["prior"]["rows"]
     assert "a release with epsilon 0.2 of its own" in first
@@ -266,7 +266,7 @@ def test_dtypes_of_a_prior_are_no_facts_of_the_table():
 def test_where_none_may_be_missing_values_of_others_are_drawn_for_what_a_prior_lacks():
     columns = {**COLUMNS, "ward": Categorical(["A", "B", "C"], nullable=False)}
     public = table(2_000, 1).assign(ward=lambda rows: rows["ward"].where(rows.index % 2 == 0))
-    settings, description = asked(columns, 1.0)
+    settings, description = parse_options(columns, 1.0)
     rows = leaning(settings, description, public, 500).public_rows
     wards, is_drawn = rows.codes[:, 0], rows.weights < 1
     # Two standard errors of 1,000 rows are 0.03.

@@ -6,7 +6,7 @@ import pytest
 import sdv_tables
 
 from sdv_privpgd import MSTSynthesizer, PrivPGDSynthesizer, fit_table, plan_table
-from sdv_privpgd.columns import parsing
+from sdv_privpgd.columns import parser
 from sdv_privpgd.estimate import noisy_tables
 from sdv_privpgd.inference import linear
 from sdv_privpgd.synthesize.pgm import PrivatePGM
@@ -22,9 +22,9 @@ SMALL = {"epsilon": 2.0, **sdv_tables.SMALL}
 @pytest.fixture
 def read(monkeypatch):
     """How often the words on each column were read."""
-    found, read_words = Counter(), parsing.read_words
+    found, read_words = Counter(), parser.read_words
     counted = lambda name, words: found.update([name]) or read_words(name, words)
-    monkeypatch.setattr(parsing, "read_words", counted)
+    monkeypatch.setattr(parser, "read_words", counted)
     return found
 
 
@@ -44,7 +44,7 @@ def test_each_step_without_sdv_reads_each_column_once_at_most(read):
     fitted = fit_table(TABLE, COLUMNS, **SMALL)
     fitted.report().html()
     fitted.discovered_domain()
-    fitted.refine(TABLE, 0.5)
+    fitted.add_budget(TABLE, 0.5)
     assert read == ONCE
     read.clear()
     plan_table(COLUMNS, 2.0, num_rows=300)
@@ -53,7 +53,7 @@ def test_each_step_without_sdv_reads_each_column_once_at_most(read):
 
 def test_sdv_s_methods_and_what_finishes_a_fit_read_each_column_once(read, monkeypatch):
     own = PrivPGDSynthesizer(sdv_tables.metadata(), public_domain=DOMAIN, **SMALL)
-    for step in (lambda: own.plan(300), lambda: own.fit(TABLE), lambda: own.refine(TABLE, 0.5)):
+    for step in (lambda: own.plan(300), lambda: own.fit(TABLE), lambda: own.add_budget(TABLE, 0.5)):
         read.clear()
         step()
         assert read == ONCE
@@ -63,7 +63,7 @@ def test_sdv_s_methods_and_what_finishes_a_fit_read_each_column_once(read, monke
         with pytest.raises(ZeroDivisionError):
             own.fit(TABLE)
     read.clear()
-    own.finish()
+    own.resume()
     assert read == ONCE
 
 

@@ -30,12 +30,12 @@ from sdv_privpgd import (
     fit_tables,
     measure,
 )
-from sdv_privpgd.columns.parsing import describe
+from sdv_privpgd.columns.parser import describe
 from sdv_privpgd.columns.visits import Visits, time_after, time_between
-from sdv_privpgd.fitting.options import asked
+from sdv_privpgd.fitting.options import parse_options
 from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD
 from sdv_privpgd.privacy.boundary import PrivateTable
-from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
+from sdv_privpgd.privacy.ledger import PrivacyLedger, SharedLedger
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.sources.visits import VisitsSource
 
@@ -153,7 +153,7 @@ class TestSdv:
 
     def test_more_budget_and_files_keep_the_order(self, synthesizer, tmp_path):
         kept = pickle.loads(pickle.dumps(synthesizer))
-        kept.refine(visits(2_000), 1.0)
+        kept.add_budget(visits(2_000), 1.0)
         rows = kept.sample(500)
         assert rows.groupby("patient", sort=False)["admitted"].is_monotonic_increasing.all()
         assert kept.ledger.epsilon == 11
@@ -185,7 +185,7 @@ class TestSdv:
 class TestHolders:
     def test_a_release_carries_its_order(self, tmp_path):
         paths = [
-            measure(visits(1_000, seed), COLUMNS, 5.0, holder=name, **ORDER).save(
+            measure(visits(1_000, seed), COLUMNS, 5.0, site=name, **ORDER).save(
                 tmp_path / f"{name}.zip"
             )
             for seed, name in enumerate(("North", "South"))
@@ -202,13 +202,13 @@ class TestHolders:
     def test_orders_have_to_agree(self, other):
         plain = {**ORDER, "people": People("patient", max_rows=3)}
         asked = plain if other is None else in_order(**other)
-        one = measure(visits(100), COLUMNS, 1.0, holder="North", **ORDER)
-        two = measure(visits(100), COLUMNS, 1.0, holder="South", **asked)
+        one = measure(visits(100), COLUMNS, 1.0, site="North", **ORDER)
+        two = measure(visits(100), COLUMNS, 1.0, site="South", **asked)
         with pytest.raises(ValueError, match="Let both measure with the same People"):
             combine([one, two])
 
     def test_another_version_of_the_file_is_refused(self, tmp_path):
-        path = measure(visits(100), COLUMNS, 1.0, holder="North", **ORDER).save(tmp_path / "n.zip")
+        path = measure(visits(100), COLUMNS, 1.0, site="North", **ORDER).save(tmp_path / "n.zip")
         with zipfile.ZipFile(path) as archive:
             members = {name: archive.read(name) for name in archive.namelist()}
         facts = json.loads(members["release.json"])
@@ -315,15 +315,17 @@ def test_all_sources_tell_rows_the_same(made, tmp_path):
     table, counts = visits(300), []
     table["ward"] = table["ward"].where(table.index % 7 > 0, None)
     given = made(table, tmp_path)
-    _, description = asked(COLUMNS, 1.0, method="privpgd+pgm", **in_order(max_rows=9))
+    _, description = parse_options(COLUMNS, 1.0, method="privpgd+pgm", **in_order(max_rows=9))
     for each in (table, given):
         private, errors = PrivateTable.opened(
             each, description.words, description.facts, has_others=True,
             people=("patient", 9), visits=description.ordered,
         )  # fmt: skip
         assert not errors
-        books = Books(PrivacyLedger.open(1.0, 1e-5, Adjacency.ADD_REMOVE, 9, people="patient"))
-        curator = private.curator(description.attributes, books)
+        shared = SharedLedger(
+            PrivacyLedger.open(1.0, 1e-5, Adjacency.ADD_REMOVE, 9, people="patient")
+        )
+        curator = private.curator(description.attributes, shared)
         names = description.attributes.domain().attributes
         counts.append([curator._dataset.counts(clique) for clique in pairwise(names)])
     assert isinstance(private._source, VisitsSource)

@@ -10,15 +10,15 @@ from made_up import quiet
 
 from sdv_privpgd import Boolean, Categorical, Datetime, Numerical, fit_table
 from sdv_privpgd.columns.facts import DateFacts, NumberFacts
-from sdv_privpgd.columns.parsing import read_facts
+from sdv_privpgd.columns.parser import read_facts
 from sdv_privpgd.discovery.plan import BEYOND, discover
 from sdv_privpgd.discovery.transcript import Inquiry
 from sdv_privpgd.fitting.fit import Fit
-from sdv_privpgd.fitting.mismatch import UNREAD
-from sdv_privpgd.fitting.options import asked
+from sdv_privpgd.fitting.mismatch import UNPARSED
+from sdv_privpgd.fitting.options import parse_options
 from sdv_privpgd.fitting.plan import planned
 from sdv_privpgd.privacy.boundary import PrivateTable
-from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
+from sdv_privpgd.privacy.ledger import PrivacyLedger, SharedLedger
 from sdv_privpgd.privacy.queries import Adjacency
 
 ROWS = 5_000
@@ -76,28 +76,30 @@ def test_only_short_ranges_are_asked_about_and_a_plan_lists_it():
     done = fitted(discovery_share=0)
     assert BEYOND not in {each.what for each in done.ledger.charges}
     assert not any("and were moved to it" in each for each in done.warnings)
-    _, description = asked({**COLUMNS, "age": Numerical(0, 99, decimal_places=0)}, 1.0, 1e-5)
+    _, description = parse_options(
+        {**COLUMNS, "age": Numerical(0, 99, decimal_places=0)}, 1.0, 1e-5
+    )
     assert list(description.short_ranges) == ["children", "pain", "day", "fine"]
     assert list(description.undeclared) == ["age"]
     assert all(
         isinstance(each, NumberFacts | DateFacts) for each in description.short_ranges.values()
     )
-    settings, description = asked(COLUMNS, 1.0, 1e-5, method="mst")
+    settings, description = parse_options(COLUMNS, 1.0, 1e-5, method="mst")
     assert BEYOND in str(planned(settings, description, 1_000))
 
 
 def test_a_discovery_that_ended_there_goes_on_without_paying_twice(monkeypatch):
-    settings, description = asked(COLUMNS, 3.0, 1e-5, method="mst")
+    settings, description = parse_options(COLUMNS, 3.0, 1e-5, method="mst")
     table = PrivateTable({name: TABLE[name] for name in COLUMNS})
     first = Fit(settings, description)
     first.discover(table)
-    paid, known = first.books.ledger, first.transcript.answered
-    assert [each.what for each in known] == ["number of rows", UNREAD, BEYOND]
+    paid, known = first.shared.ledger, first.transcript.answered
+    assert [each.what for each in known] == ["number of rows", UNPARSED, BEYOND]
     later = Fit(settings, description, begun=paid, answered=known)
     monkeypatch.setattr(PrivateTable, "curator", None)  # no row is read
     later.discover(table)
-    assert later.books.ledger == paid
-    assert later.doubts == first.doubts
+    assert later.shared.ledger == paid
+    assert later.diagnostics == first.diagnostics
 
 
 def test_false_alarms_are_rare():
@@ -107,6 +109,6 @@ def test_false_alarms_are_rare():
     said = 0
     for seed in range(300):
         ledger = PrivacyLedger.open(0.3, 1e-5, Adjacency.REPLACE_ONE)
-        books = Books(ledger, words=np.random.default_rng(seed).bytes)
-        said += len(discover(Inquiry(table=table, books=books), {}, 0, short=known).doubts)
+        shared = SharedLedger(ledger, words=np.random.default_rng(seed).bytes)
+        said += len(discover(Inquiry(table=table, shared=shared), {}, 0, short=known).diagnostics)
     assert said <= 1

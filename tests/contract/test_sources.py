@@ -16,12 +16,12 @@ from pyarrow.dataset import dataset
 from same_rows import observed, table
 
 from sdv_privpgd import Boolean, Categorical, People, check, fit_table, measure
-from sdv_privpgd.columns.dtypes import unread
+from sdv_privpgd.columns.dtypes import is_unreadable
 from sdv_privpgd.columns.encoding import encode_table
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.drafting.formats import are_all
 from sdv_privpgd.sources import arrow, frames
-from sdv_privpgd.sources.opening import open_source
+from sdv_privpgd.sources.locate import open_source
 from sdv_privpgd.sources.source import Source, SourceError
 
 
@@ -248,7 +248,7 @@ class TestTypesThatNoColumnReads:
         if (kind, role) == ("duration", "person"):
             told = "'odd' has moments, which are no ids"
         for door in (fit_table, measure):
-            more = {"holder": "North"} if door is measure else {}
+            more = {"site": "North"} if door is measure else {}
             with pytest.raises(ValueError, match=told):
                 door(table, columns, epsilon=1.0, **people, **more)
         assert fit_table(table, {"ill": Boolean()}, epsilon=1.0, method="privpgd+pgm").num_rows > 0
@@ -287,7 +287,7 @@ class TestTypesThatNoColumnReads:
             "view": pa.array(["x"] * 8, pa.string_view()),
         }  # fmt: skip
         source = open_source(pa.table(cells))
-        assert not any(map(unread, source.dtypes.values()))
+        assert not any(map(is_unreadable, source.dtypes.values()))
 
 
 class TestFilesThatLookLikeOthers:

@@ -18,7 +18,7 @@ from sdv_privpgd import (
     fit_tables,
     plan_table,
 )
-from sdv_privpgd.cli.saying import in_options
+from sdv_privpgd.cli.messages import in_options
 from sdv_privpgd.cli.start import main
 from sdv_privpgd.fitting.options import on_undeclared
 from sdv_privpgd.report.warnings import OPENING

@@ -10,7 +10,7 @@ from made_up import kinds, made_up, quiet
 
 from sdv_privpgd import Categorical, MSTSynthesizer, PrivPGDSynthesizer, fit_table, write_domain
 from sdv_privpgd.discovery.plan import CLOSER
-from sdv_privpgd.fitting.mismatch import UNREAD
+from sdv_privpgd.fitting.mismatch import UNPARSED
 
 
 class TestDiscovery:
@@ -37,7 +37,7 @@ class TestDiscovery:
         assert set(rows["ward"].dropna()) <= {"A", "B", "other"}
         assert 0.99 * 5.0 < synthesizer.ledger.spent() <= 5.0
         charges = synthesizer.ledger.charges
-        begun = [charge.what for charge in charges].index(UNREAD) + 1
+        begun = [charge.what for charge in charges].index(UNPARSED) + 1
         named = [charge.what for charge in charges[begun:]]
         discovered = [
             "number of rows",

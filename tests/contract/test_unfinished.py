@@ -17,7 +17,7 @@ from sdv.errors import InvalidDataError, NotFittedError, SamplingError
 from sdv_privpgd import AIMSynthesizer, MSTSynthesizer, People, PrivPGDSynthesizer, fit_table
 from sdv_privpgd.discovery.plan import CLOSER
 from sdv_privpgd.discovery.transcript import Asker
-from sdv_privpgd.fitting.mismatch import UNREAD
+from sdv_privpgd.fitting.mismatch import UNPARSED
 from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD, ProtectedThreshold
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.synthesize.particles import descent
@@ -73,14 +73,14 @@ class TestWhatIsPaidForIsKept:
     @pytest.mark.parametrize("error", [MemoryError(), KeyboardInterrupt(), RuntimeError("kernel")])
     def test_a_fit_is_finished_from_its_answers_for_nothing(self, error, monkeypatch):
         synthesizer, error = failed(MSTSynthesizer(BOOLEANS, 3.0), TABLE, monkeypatch, error)
-        books = synthesizer.ledger
-        assert books.spent() == pytest.approx(3.0, abs=1e-9)
+        shared = synthesizer.ledger
+        assert shared.spent() == pytest.approx(3.0, abs=1e-9)
         if sys.version_info >= (3, 11):
-            assert "finish() makes a model of it, at no cost" in notes(error)
+            assert "resume() makes a model of it, at no cost" in notes(error)
         with pytest.raises(SamplingError, match="not been fitted"):
             synthesizer.sample(5)
-        synthesizer.finish()
-        assert synthesizer.ledger == books
+        synthesizer.resume()
+        assert synthesizer.ledger == shared
         assert synthesizer.sample(2_000).mean().tolist() == pytest.approx(
             TABLE.mean().tolist(), abs=0.15
         )
@@ -91,8 +91,8 @@ class TestWhatIsPaidForIsKept:
     def test_files_and_copies_can_be_finished_too(self, take, monkeypatch):
         synthesizer, _ = failed(MSTSynthesizer(BOOLEANS, 3.0), TABLE, monkeypatch)
         taken = take(synthesizer)
-        taken.finish()
-        synthesizer.finish()
+        taken.resume()
+        synthesizer.resume()
         pd.testing.assert_frame_equal(synthesizer.sample(20), taken.sample(20))
 
     def test_nothing_of_the_table_is_kept_with_them(self, monkeypatch):
@@ -115,7 +115,7 @@ class TestWhatIsPaidForIsKept:
         assert 0 < spent < 2.9
         if sys.version_info >= (3, 11):
             assert "what is left of the budget" in notes(error)
-        synthesizer.finish()
+        synthesizer.resume()
         assert synthesizer.ledger.spent() == spent
         assert len(synthesizer.sample(10)) == 10
 
@@ -124,13 +124,13 @@ class TestWhatIsPaidForIsKept:
             AIMSynthesizer(BOOLEANS, 3.0), TABLE, monkeypatch, KeyboardInterrupt(), after=2
         )
         before = synthesizer.ledger.charges
-        synthesizer.finish(TABLE)
+        synthesizer.resume(TABLE)
         assert synthesizer.ledger.charges[: len(before)] == before
         assert len(synthesizer.ledger.charges) > len(before)
         assert synthesizer.ledger.spent() == pytest.approx(3.0, abs=1e-9)
         assert synthesizer.ledger.epsilon == 3.0
         asked = [charge.what for charge in synthesizer.ledger.charges]
-        assert asked[:3] == ["number of rows", UNREAD, "number of rows"]
+        assert asked[:3] == ["number of rows", UNPARSED, "number of rows"]
         assert asked.count("number of rows") == 2
         assert len(synthesizer._release.measurements) == sum(
             charge.num_queries
@@ -148,8 +148,8 @@ class TestWhatIsPaidForIsKept:
         paid = synthesizer.ledger.charges
         assert 0 < synthesizer.ledger.spent() < 2.2
         with pytest.raises(ValueError, match=r"finish\(data\) with the table"):
-            synthesizer.finish()
-        synthesizer.finish(NUMBERS)
+            synthesizer.resume()
+        synthesizer.resume(NUMBERS)
         assert synthesizer.ledger.charges[: len(paid)] == paid
         later = [charge.what for charge in synthesizer.ledger.charges[len(paid) :]]
         assert not any("undeclared" in what for what in later)
@@ -164,7 +164,7 @@ class TestWhatIsPaidForIsKept:
         synthesizer.reset_sampling()
         failed(synthesizer, {"table": ~TABLE}, monkeypatch)
         pd.testing.assert_frame_equal(synthesizer.sample(30), first)
-        synthesizer.finish()
+        synthesizer.resume()
         assert set(synthesizer.sample(3)) == {"table"}
         assert synthesizer.sample(1_000)["table"]["a"].mean() > 0.5
         assert len(synthesizer.ledger.charges) == 2 * len(synthesizer._release.ledger.charges)
@@ -187,21 +187,21 @@ class TestWhatIsPaidForIsKept:
             patch.setattr(descent, "must_compile", lambda **_: False)  # it fits, to compile
             with pytest.raises(MemoryError):
                 synthesizer.fit(sdv_tables.table(200))
-        synthesizer.finish()
+        synthesizer.resume()
         assert [m.query.describe() for m in synthesizer._release.measurements] == ["number of rows"]
-        assert synthesizer._account.unfinished is None
+        assert synthesizer._ledgers.unfinished is None
 
     def test_there_is_nothing_to_finish_before_a_fit_fails_or_after_one_succeeded(
         self, monkeypatch
     ):
         synthesizer = MSTSynthesizer(BOOLEANS, 3.0)
         with pytest.raises(NotFittedError, match="nothing to finish"):
-            synthesizer.finish()
+            synthesizer.resume()
         failed(synthesizer, TABLE, monkeypatch)
         with pytest.warns(UserWarning, match=r"finish\(\) makes use of its answers"):
             synthesizer.fit(TABLE)
         with pytest.raises(NotFittedError, match="nothing to finish"):
-            synthesizer.finish()
+            synthesizer.resume()
 
     def test_a_fit_that_was_refused_leaves_what_is_kept(self, monkeypatch):
         synthesizer, _ = failed(MSTSynthesizer(BOOLEANS, 3.0), TABLE, monkeypatch)
@@ -210,8 +210,8 @@ class TestWhatIsPaidForIsKept:
             synthesizer.fit(TABLE)
         synthesizer.epsilon = 3.0
         with failing(monkeypatch, MemoryError()), pytest.raises(MemoryError):
-            synthesizer.finish()
-        synthesizer.finish()
+            synthesizer.resume()
+        synthesizer.resume()
         assert synthesizer.ledger.spent() == pytest.approx(3.0, abs=1e-9)
 
     def test_answers_are_not_read_under_settings_that_mean_something_else(self, monkeypatch):
@@ -221,15 +221,15 @@ class TestWhatIsPaidForIsKept:
         failed(synthesizer, NUMBERS[["x"]], monkeypatch)
         synthesizer.public_domain = {"x": {**domain["x"], "range_min": 10, "range_max": 19}}
         with pytest.raises(ValueError, match="settings that give the noisy answers their meaning"):
-            synthesizer.finish()
+            synthesizer.resume()
         synthesizer.public_domain = domain
-        synthesizer.finish()
+        synthesizer.resume()
         assert synthesizer.sample(50)["x"].dropna().between(0, 9).all()
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 class TestOtherPeople:
-    """Whom the books protect is not changed under them, and no row is read where it would be."""
+    """Whom the ledger protect is not changed under them, and no row is read where it would be."""
 
     table = pd.DataFrame(
         {"who": np.arange(400) // 10, "other": np.arange(400) // 5, "day": np.arange(400) % 9}
@@ -259,14 +259,14 @@ class TestOtherPeople:
     )
 
     def refused(self, synthesizer, changes, said, monkeypatch, doing):
-        before, books = {name: getattr(synthesizer, name) for name in changes}, synthesizer.ledger
+        before, shared = {name: getattr(synthesizer, name) for name in changes}, synthesizer.ledger
         with monkeypatch.context() as patch:
             patch.setattr(PrivateTable, "opened", None)  # no table is
             for name, value in changes.items():
                 setattr(synthesizer, name, value)
             with pytest.raises(ValueError, match=said):
                 doing(self.table)
-        assert synthesizer.ledger == books
+        assert synthesizer.ledger == shared
         for name, value in before.items():
             setattr(synthesizer, name, value)
 
@@ -274,8 +274,8 @@ class TestOtherPeople:
     def test_between_a_fit_that_stopped_and_its_end(self, changes, said, monkeypatch):
         synthesizer = AIMSynthesizer(self.metadata, 5.0, **self.told)
         failed(synthesizer, self.table, monkeypatch, KeyboardInterrupt(), after=1)
-        self.refused(synthesizer, changes, said, monkeypatch, synthesizer.finish)
-        synthesizer.finish(self.table)
+        self.refused(synthesizer, changes, said, monkeypatch, synthesizer.resume)
+        synthesizer.resume(self.table)
         assert abs(synthesizer.estimated_num_rows - 120) < 60  # and not 400
 
     @pytest.fixture(scope="class")
@@ -286,18 +286,20 @@ class TestOtherPeople:
 
     @changed
     def test_between_a_fit_and_its_refinement(self, changes, said, fitted, monkeypatch):
-        refine = lambda table: fitted.refine(table, epsilon=3.0)
+        refine = lambda table: fitted.add_budget(table, epsilon=3.0)
         self.refused(fitted, changes, said, monkeypatch, refine)
 
     def test_as_it_was_it_is_refined_and_so_at_the_door(self, fitted):
-        fitted.refine(self.table, epsilon=8.0)
+        fitted.add_budget(self.table, epsilon=8.0)
         assert abs(fitted.estimated_num_rows - 120) < 60
         columns = {name: {"sdtype": "boolean"} for name in "abc"}
         told = {name: self.told[name] for name in self.told if name != "public_domain"}
         fitted = fit_table(self.table, columns, 2.0, method="privpgd+pgm", **told)
         other = replace(fitted.fitted.settings, people=People("who", max_rows=10))
         with pytest.raises(ValueError, match=r"people\.max_rows was 3 and is 10"):
-            replace(fitted, fitted=replace(fitted.fitted, settings=other)).refine(self.table, 1.0)
+            replace(fitted, fitted=replace(fitted.fitted, settings=other)).add_budget(
+                self.table, 1.0
+            )
 
 
 class TestAnotherTable:
@@ -311,13 +313,13 @@ class TestAnotherTable:
         synthesizer = self.stopped(monkeypatch)
         before = synthesizer.ledger
         with pytest.raises(InvalidDataError, match="had 400 rows, and this one has 100: hand over"):
-            synthesizer.finish(TABLE[:100])
+            synthesizer.resume(TABLE[:100])
         assert synthesizer.ledger == before
-        synthesizer.finish(TABLE)
+        synthesizer.resume(TABLE)
 
     def test_nothing_is_said_where_the_number_is_private(self, monkeypatch):
         synthesizer = self.stopped(monkeypatch, "add_remove")
-        synthesizer.finish(TABLE[:100])
+        synthesizer.resume(TABLE[:100])
         assert synthesizer.unfinished is None
 
     def test_is_refused_after_a_discovery_that_had_ended(self, monkeypatch):
@@ -326,11 +328,11 @@ class TestAnotherTable:
 
         with monkeypatch.context() as patch, quiet():
             patch.setattr("sdv_privpgd.fitting.fit.Fit.ask", fails())
-            for fitting in (synthesizer.fit, synthesizer.finish):
+            for fitting in (synthesizer.fit, synthesizer.resume):
                 with pytest.raises(MemoryError):
                     fitting(NUMBERS)
                 with pytest.raises(InvalidDataError, match="had 900 rows, and this one has 90"):
-                    synthesizer.finish(NUMBERS[:90])
+                    synthesizer.resume(NUMBERS[:90])
 
 
 MIXED = sdv_tables.metadata_of(
@@ -348,7 +350,7 @@ PEOPLE = pd.DataFrame(
     }
 )
 LOOKS = [
-    "number of rows", UNREAD,
+    "number of rows", UNPARSED,
     "number of rows", "categories of undeclared columns", "numbers that many rows share",
     "sizes of numbers and dates", "precisions of numbers and dates",
     "values of columns on fine grids",
@@ -359,7 +361,7 @@ def interrupted(monkeypatch, at):
     """A synthesizer whose discovery ended before it could ask the question ``at``."""
     synthesizer, asked = PrivPGDSynthesizer(MIXED, 2.0, **sdv_tables.SMALL), []
     ask = Asker._answer  # noise decides whether categories are asked for once more
-    monkeypatch.setattr("sdv_privpgd.discovery.first_look.others", lambda *_: 0)
+    monkeypatch.setattr("sdv_privpgd.discovery.first_queries.others", lambda *_: 0)
 
     def ends(self, what, *args, **settings):
         if len(asked) == at:
@@ -385,10 +387,10 @@ class TestAnInterruptedDiscovery:
         assert [charge.what for charge in paid] == LOOKS[:at]
         kept = cloudpickle.loads(cloudpickle.dumps(synthesizer))
         with pytest.raises(ValueError, match=r"finish\(data\) with the table"):
-            kept.finish()
+            kept.resume()
         with monkeypatch.context() as patch:
             if at == len(LOOKS) - 1:  # all of the first look is known: rows are not read for it
-                patch.setattr(PrivateTable, "first_look", None)
+                patch.setattr(PrivateTable, "first_queries", None)
             kept.finish(PEOPLE)
         whats = [charge.what for charge in kept.ledger.charges]
         assert kept.ledger.charges[:at] == paid
@@ -409,17 +411,17 @@ class TestAnInterruptedDiscovery:
         with monkeypatch.context() as patch:
             patch.setattr("sdv_privpgd.fitting.fit.find_shapes", fails())
             with pytest.raises(MemoryError):
-                synthesizer.finish(PEOPLE)
+                synthesizer.resume(PEOPLE)
         looked = [each.what for each in synthesizer.unfinished.looked]
         assert [what for what in looked if what != CLOSER] == LOOKS
-        assert synthesizer.unfinished.doubts is None
+        assert synthesizer.unfinished.diagnostics is None
 
     def test_under_settings_that_look_for_something_else_it_is_refused(self, monkeypatch):
         synthesizer = interrupted(monkeypatch, 5)
         spent = synthesizer.ledger.spent()
         synthesizer.public_domain = {"job": {"range_values": ["nurse", "clerk"]}}
         with pytest.raises(ValueError, match="what is looked for"):
-            synthesizer.finish(PEOPLE)
+            synthesizer.resume(PEOPLE)
         assert synthesizer.ledger.spent() == spent
 
     @pytest.mark.skipif(sys.version_info < (3, 11), reason="errors have no notes")

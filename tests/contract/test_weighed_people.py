@@ -23,10 +23,10 @@ from sdv_privpgd import (
 )
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.ledger import Books
+from sdv_privpgd.privacy.ledger import SharedLedger
 from sdv_privpgd.privacy.ledger_file import read_ledger
 from sdv_privpgd.privacy.queries import Adjacency
-from sdv_privpgd.releases.measured import Measured
+from sdv_privpgd.releases.site_release import Measured
 
 COLUMNS = {"ward": Categorical(["A", "B"]), "ill": Boolean()}
 BOUND = {"adjacency": "add_remove", "delta": 1e-5, "people": People("who", max_rows=3)}
@@ -96,7 +96,7 @@ def test_rarer_categories_are_looked_for_with_what_noise_the_first_ones_had():
     assert "rarer categories of undeclared columns" in {charge.what for charge in charges}
 
 
-def test_pages_books_and_files_say_what_is_counted_and_more_budget_keeps_it(fitted, tmp_path):
+def test_pages_ledger_and_files_say_what_is_counted_and_more_budget_keeps_it(fitted, tmp_path):
     said = " ".join(fitted.privacy_report().split())
     assert "all rows of one person, of which 3 at most are used, together as one row" in said
     assert "Counts are of people: each row counts as 1 / the number of rows of its person" in said
@@ -113,7 +113,7 @@ def test_pages_books_and_files_say_what_is_counted_and_more_budget_keeps_it(fitt
         fitted.ledger.followed_by(
             PrivacyLedger.open(1.0, 1e-5, Adjacency.ADD_REMOVE, 3, people="who")
         )
-    finer = fitted.refine(table(), epsilon=2.0)
+    finer = fitted.add_budget(table(), epsilon=2.0)
     assert finer.ledger.epsilon == 7.0
     assert finer.ledger.weighed
     assert abs(finer.num_rows - 2_000) < 30
@@ -121,17 +121,17 @@ def test_pages_books_and_files_say_what_is_counted_and_more_budget_keeps_it(fitt
 
 def test_holders_who_weigh_are_combined_with_each_other_alone(tmp_path):
     frame = table()
-    north = measure(frame, COLUMNS, 5.0, holder="North", **WEIGHED)
+    north = measure(frame, COLUMNS, 5.0, site="North", **WEIGHED)
     north.save(tmp_path / "north.zip")
     kept = Measured.load(tmp_path / "north.zip")
     assert kept.ledger == north.ledger
     for one, two in zip(north.answers, kept.answers, strict=True):
         assert np.array_equal(one.answer, two.answer)
         assert one.stddev == two.stddev
-    south = measure(frame.head(900), COLUMNS, 5.0, holder="South", **WEIGHED)
+    south = measure(frame.head(900), COLUMNS, 5.0, site="South", **WEIGHED)
     number = frame.head(900)["who"].nunique()
     assert abs(combine([kept, south], engine="pgm").num_rows - 2_000 - number) < 60
-    rows = measure(frame, COLUMNS, 5.0, holder="West", **BOUND)
+    rows = measure(frame, COLUMNS, 5.0, site="West", **BOUND)
     with pytest.raises(ValueError, match="'West' has counted rows and 'North' people"):
         combine([rows, north])
 
@@ -158,7 +158,7 @@ class TestRefusals:
         domain = fitted.fitted.schema.domain()
         records = Dataset(domain, np.zeros((3, len(domain)), dtype=np.uint8))
         with pytest.raises(ValueError, match=r"units of 1 / 1 and the ledger in units of 1 / 6"):
-            Curator(records, Books(fitted.ledger))
+            Curator(records, SharedLedger(fitted.ledger))
 
 
 class TestSynthesizers:

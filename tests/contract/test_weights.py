@@ -28,9 +28,9 @@ from sdv_privpgd import (
     measure,
     plan_table,
 )
-from sdv_privpgd.fitting.options import asked, opened
+from sdv_privpgd.fitting.options import opened, parse_options
 from sdv_privpgd.privacy.counting import Weights
-from sdv_privpgd.privacy.ledger import Books
+from sdv_privpgd.privacy.ledger import SharedLedger
 from sdv_privpgd.privacy.ledger_file import read_ledger
 
 COLUMNS = {"old": Boolean(), "ill": Boolean(), "town": Categorical(["North", "South"])}
@@ -142,19 +142,19 @@ def test_weights_are_modelled_if_they_are_declared_as_well():
 def test_rows_weigh_the_same_on_every_source(made, tmp_path):
     frame = sampled().head(500).reset_index(drop=True)
     frame.loc[:3, "weight"] = [np.nan, 1e9, -1.0, 7.25]
-    settings, description = asked(COLUMNS, 1.0, **WEIGHED)
-    books = Books(settings.ledger())
+    settings, description = parse_options(COLUMNS, 1.0, **WEIGHED)
+    shared = SharedLedger(settings.ledger())
     totals = []
     for each in (frame, made(frame, tmp_path)):
         private = opened(each, description, PEOPLE.limit)
-        dataset = private.curator(description.schema, books)._dataset
+        dataset = private.curator(description.schema, shared)._dataset
         totals.append(dataset.counts(("old", "ill", "town")).tolist())
     assert totals[0] == totals[1]
     right = frame["weight"].clip(2, 20).fillna(2)
     assert np.sum(totals[0]) == np.rint(right * 50).sum()
 
 
-def test_books_files_pages_plans_and_checks_know_it(fitted):
+def test_ledger_files_pages_plans_and_checks_know_it(fitted):
     again = read_ledger(fitted.ledger.to_json())
     assert again == fitted.ledger
     assert (again.units, again.rows_counted, again.bound) == (1_000, 1, PEOPLE.weights)
@@ -169,7 +169,7 @@ def test_books_files_pages_plans_and_checks_know_it(fitted):
     other = PrivacyLedger.open(1.0, 1e-6, fitted.ledger.adjacency, weights=Weights("w", 1.0, 9.0))
     with pytest.raises(ValueError, match=r"got add_remove/1/\('weight', 2.0, 20.0\) and"):
         fitted.ledger.followed_by(other)
-    finer = fitted.refine(sampled(), epsilon=1.0)
+    finer = fitted.add_budget(sampled(), epsilon=1.0)
     assert finer.ledger.weights == PEOPLE.weights
     told = "1,000 rows count as 100 to 1,000"
     for page in (
@@ -180,7 +180,7 @@ def test_books_files_pages_plans_and_checks_know_it(fitted):
 
 
 def test_another_row_may_have_another_weight(fitted):
-    """So that the number of rows is not known where one row is another, and the books say it."""
+    """So that the number of rows is not known where one row is another, and the ledger says it."""
     (rows,) = (each for each in fitted.ledger.charges if each.what == "number of rows")
     assert {square for _, square in rows.sensitivity_squared} == {1_000**2}
 
@@ -188,14 +188,14 @@ def test_another_row_may_have_another_weight(fitted):
 def test_holders_weigh_in_one_range(tmp_path):
     settings = {**WEIGHED, "method": "independent"}
     rows = sampled()
-    north = measure(rows, COLUMNS, 3.0, holder="North", **settings)
+    north = measure(rows, COLUMNS, 3.0, site="North", **settings)
     north.save(tmp_path / "north.zip")
-    south = measure(rows, COLUMNS, 3.0, holder="South", **settings)
+    south = measure(rows, COLUMNS, 3.0, site="South", **settings)
     both = combine([tmp_path / "north.zip", south], engine="pgm")
     assert abs(both.num_rows - 2 * rows["weight"].sum() / 20) < 60
     assert "clipped to 2 to 20" in str(both.answer("count"))
     wide = People(weight_column="weight", weight_range=(2, 40))
-    west = measure(rows, COLUMNS, 3.0, holder="West", **{**settings, "people": wide})
+    west = measure(rows, COLUMNS, 3.0, site="West", **{**settings, "people": wide})
     with pytest.raises(ValueError, match=r"'North' has weighed rows by weight_range=\(2.0, 20.0\)"):
         combine([north, west])
 
@@ -249,7 +249,7 @@ class TestRefusals:
             fit_table(rows, {**COLUMNS, **columns}, 1.0, **WEIGHED)
         assert "'weight'" in str(stop.value)
         assert stop.value.ledger.spent() < 0.1
-        assert stop.value.finish(rows).num_rows < 500
+        assert stop.value.resume(rows).num_rows < 500
 
     def test_weights_that_no_type_reads(self):
         rows = sampled()

@@ -12,7 +12,7 @@ from sdv_privpgd.benchmark.tables import rows_and_facts
 from sdv_privpgd.columns.encoding import encode_table
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.methods import ParticleGradientDescent
-from sdv_privpgd.methods.fixed import Independent
+from sdv_privpgd.methods.k_way import Independent
 from sdv_privpgd.metrics.pairs import average, l1_by_pair
 from sdv_privpgd.privacy.dataset import Dataset
 

@@ -125,9 +125,9 @@ _PLACES = {
     "reading": "sdv_privpgd.sources.csv.TextFile.parts",
     "before a row is asked about": "sdv_privpgd.fitting.fit.ask_first",
     "in the engine": "sdv_privpgd.synthesize.pgm.PrivatePGM.fit",
-    "writing the model": "sdv_privpgd.fitting.sampled.SavedModel.save",
-    "writing rows": "sdv_privpgd.cli.writing.write_rows",
-    "writing the page": "sdv_privpgd.fitting.fitted.FittedTable.report",
+    "writing the model": "sdv_privpgd.fitting.model_rows.SavedModel.save",
+    "writing rows": "sdv_privpgd.cli.output_files.write_rows",
+    "writing the page": "sdv_privpgd.fitting.fitted_table.FittedTable.report",
 }
 
 _FREE = list(_PLACES)[:2]
@@ -153,7 +153,7 @@ _FULL = OSError(errno.ENOSPC, "No space left on device")
         ("in the engine", ValueError(SECRET), 1, "failed with ValueError; its text is withheld"),
     ],
 )
-def test_whatever_ends_it_the_books_are_kept_and_no_half_file_is_left(
+def test_whatever_ends_it_the_ledger_are_kept_and_no_half_file_is_left(
     csv, tmp_path, monkeypatch, capsys, place, error, status, told
 ):
     def fail(*args, **kwargs):
@@ -182,13 +182,13 @@ def test_whatever_ends_it_the_books_are_kept_and_no_half_file_is_left(
     assert new_files(csv) == kept
     monkeypatch.undo()
     if "model.zip" in kept:
-        command = "finish" if place == "in the engine" else "sample"
+        command = "resume" if place == "in the engine" else "sample"
         assert f"sdv-privpgd {command} {model}" in said
         assert run(command, model, "--rows", 5, "--out", tmp_path / "rows.csv") == 0
         assert len(pd.read_csv(tmp_path / "rows.csv")) == 5
 
 
-# Books over several runs
+# SharedLedger over several runs
 
 
 def test_a_ledger_goes_on_from_run_to_run(csv, tmp_path, capsys):

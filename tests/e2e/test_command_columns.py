@@ -13,8 +13,8 @@ from commands import documents, refused, run
 from made_up import made_up
 from openpyxl import Workbook
 
-from sdv_privpgd.cli import keeping
-from sdv_privpgd.cli.reading import Typed
+from sdv_privpgd.cli import checkpoint
+from sdv_privpgd.cli.input_files import Typed
 
 NUMBER = 800
 QUICK = ("--epsilon", 20, "--method", "independent", "--quiet", "--force", "--header")
@@ -52,7 +52,8 @@ def test_what_is_told_beats_what_is_detected_and_comes_back_as_it_was(table, tmp
     real, rows = pd.read_csv(table), pd.read_csv(out)
     assert list(rows) == list(real)
     kinds = {
-        name: facts["sdtype"] for name, facts in keeping.facts_of(keeping.fitted(model)).items()
+        name: facts["sdtype"]
+        for name, facts in checkpoint.facts_of(checkpoint.fitted(model)).items()
     }
     assert kinds["city"] == kinds["country_code"] == "categorical"
     assert kinds["latitude"] == kinds["rate"] == kinds["price"] == "numerical"
@@ -124,7 +125,7 @@ def test_columns_are_kept_left_out_or_made_up(table, tmp_path, capsys):
 
 
 def test_holders_leave_columns_out_and_codebooks_go_with_metadata(csv, tmp_path, capsys):
-    asked = ("--holder", "North", "--epsilon", 5, "--out", tmp_path / "north.zip", "--quiet")
+    asked = ("--site", "North", "--epsilon", 5, "--out", tmp_path / "north.zip", "--quiet")
     facts = documents(csv.parent)
     assert run("measure", csv, *asked, *facts, "--drop", "ill") == 0
     rows = tmp_path / "rows.csv"

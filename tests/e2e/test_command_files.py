@@ -24,7 +24,7 @@ def folder(csv, tmp_path):
 @pytest.fixture
 def no_frame(monkeypatch):
     """Reading the private table into a frame fails."""
-    monkeypatch.setattr("sdv_privpgd.cli.questions.read_table", lambda *args: 1 / 0)
+    monkeypatch.setattr("sdv_privpgd.cli.fit_options.read_table", lambda *args: 1 / 0)
     monkeypatch.setattr("pandas.read_parquet", lambda *args: 1 / 0)
 
 
@@ -81,7 +81,7 @@ def test_what_was_interrupted_is_finished_with_the_same_files(folder, monkeypatc
         patch.setattr("sdv_privpgd.synthesize.pgm.PrivatePGM.fit", interrupt)
         assert fit(folder, f"{folder}/parquet/*", "--model", model) == 130
     more = ["--table", f"{folder}/parquet/[01]*", "--table", f"{folder}/parquet/2.parquet"]
-    assert run("finish", model, *more, "--out", folder / "rows.csv") == 0
+    assert run("resume", model, *more, "--out", folder / "rows.csv") == 0
     assert len(pd.read_csv(folder / "rows.csv")) == 2_000
     held_out = ["--held-out", f"{folder}/parquet/0.parquet"]
     page = folder / "page.html"

@@ -25,7 +25,7 @@ def test_types_and_repeated_ids_are_said_before_anything_is_spent(
     written = json.loads((tmp_path / "metadata.json").read_text())
     written["columns"] |= {"patient": {"sdtype": "id"}, "mail": {"sdtype": "email"}}
     (tmp_path / "metadata.json").write_text(json.dumps(written))
-    monkeypatch.setattr("sdv_privpgd.fitting.fitted.RunningFit.run", interrupt)
+    monkeypatch.setattr("sdv_privpgd.fitting.fitted_table.RunningFit.run", interrupt)
     assert declared(csv) == 130
     said = capsys.readouterr()
     lines = [line.split() for line in said.out.splitlines()]
@@ -148,7 +148,7 @@ _PAIR = {"low_column_name": "age", "high_column_name": "wage"}
 def test_constraints_that_no_fit_can_take_in_are_refused_first(
     csv, constraints, monkeypatch, capsys, listed, told
 ):
-    monkeypatch.setattr("sdv_privpgd.cli.synthesizing.open_table", lambda *args: 1 / 0)
+    monkeypatch.setattr("sdv_privpgd.cli.fits.open_table", lambda *args: 1 / 0)
     path = constraints(*listed)
     assert told in refused(declared(csv, "--constraints", path, "--quiet"), capsys)
     path.write_text("{}")

@@ -27,22 +27,22 @@ def test_an_interrupted_fit_is_finished_for_nothing(
     before = interrupted.read_bytes()
     with monkeypatch.context() as patched:
         patched.setattr(_FIT, interrupt)
-        assert run("finish", interrupted, "--out", tmp_path / "out.csv", "--quiet") == 130
+        assert run("resume", interrupted, "--out", tmp_path / "out.csv", "--quiet") == 130
     assert interrupted.read_bytes() == before
     assert not (tmp_path / "out.csv").exists()
     assert run("sample", interrupted, "--rows", 5, "--out", tmp_path / "no.csv") == 1
-    assert "sdv-privpgd finish" in capsys.readouterr().err
+    assert "sdv-privpgd resume" in capsys.readouterr().err
     ledger, page = tmp_path / "ledger.json", tmp_path / "page.html"
     before = json.loads(ledger.read_text())
     assert before["spent_epsilon"]["replace_one"] == pytest.approx(1)
     out = tmp_path / "out.csv"
-    assert run("finish", interrupted, "--out", out, "--ledger", ledger, "--report", page) == 0
+    assert run("resume", interrupted, "--out", out, "--ledger", ledger, "--report", page) == 0
     assert "Guarantee   (" in capsys.readouterr().out
     assert json.loads(ledger.read_text())["charges"] == before["charges"]
     assert len(pd.read_csv(out)) == 2_000
     assert SECRET not in out.read_text() + page.read_text()
     assert run("sample", interrupted, "--rows", 5, "--out", tmp_path / "more.csv") == 0
-    assert run("finish", interrupted, "--out", out, "--force") == 1
+    assert run("resume", interrupted, "--out", out, "--force") == 1
     assert "is finished: sdv-privpgd sample" in capsys.readouterr().err
 
 
@@ -52,9 +52,9 @@ def test_without_a_model_the_answers_are_kept_beside_the_rows(csv, tmp_path, mon
         patched.setattr(_FIT, interrupt)
         assert declared(csv, "--quiet") == 130
     rescued = tmp_path / "out.rescued-2.zip"
-    assert f"sdv-privpgd finish {rescued} --out FILE" in capsys.readouterr().err
+    assert f"sdv-privpgd resume {rescued} --out FILE" in capsys.readouterr().err
     assert (tmp_path / "out.rescued.zip").read_text() == "another"
-    assert run("finish", rescued, "--rows", 7, "--out", tmp_path / "out.csv") == 0
+    assert run("resume", rescued, "--rows", 7, "--out", tmp_path / "out.csv") == 0
     assert len(pd.read_csv(tmp_path / "out.csv")) == 7
 
 
@@ -66,21 +66,21 @@ def test_what_is_left_is_spent_with_the_table(csv, tmp_path, monkeypatch, capsys
             "synthesize", csv, "--epsilon", 1, "--method", "mst", "--out", out, "--model", model,
             "--metadata", tmp_path / "metadata.json", "--ledger", ledger, "--quiet",
         ) == 130  # fmt: skip
-    assert f"finish {model} --table TABLE" in capsys.readouterr().err
+    assert f"resume {model} --table TABLE" in capsys.readouterr().err
     first = json.loads(ledger.read_text())
     assert 0 < first["spent_epsilon"]["replace_one"] < 1
-    assert "give the same table with --table" in refused(run("finish", model, "--out", out), capsys)
-    goes_on = ("finish", model, "--table", csv, "--out", out, "--quiet")
-    for books in [("--ledger", ledger), ()]:
-        said = refused(run(*goes_on, *books, "--max-epsilon", 0.9), capsys)
+    assert "give the same table with --table" in refused(run("resume", model, "--out", out), capsys)
+    goes_on = ("resume", model, "--table", csv, "--out", out, "--quiet")
+    for shared in [("--ledger", ledger), ()]:
+        said = refused(run(*goes_on, *shared, "--max-epsilon", 0.9), capsys)
         assert "The rest of epsilon" in said
         assert "would come to epsilon 1 at delta 1e-05, more than --max-epsilon 0.9" in said
     assert json.loads(ledger.read_text()) == first
     assert run(*goes_on, "--ledger", ledger, "--max-epsilon", 1) == 0
     second = json.loads(ledger.read_text())
     assert second["spent_epsilon"]["replace_one"] == pytest.approx(1, abs=0.01)
-    books = FittedTable.load(model).ledger
-    assert len(second["charges"]) == len(books.charges)
+    shared = FittedTable.load(model).ledger
+    assert len(second["charges"]) == len(shared.charges)
     assert len(pd.read_csv(out)) == 2_000
 
 

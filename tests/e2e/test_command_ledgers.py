@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from commands import DOMAIN, declared, documents, fails_at, interrupt, new_files, refused, run
 
-from sdv_privpgd.cli import journal, keeping, writing
+from sdv_privpgd.cli import checkpoint, journal, output_files
 from sdv_privpgd.privacy.ledger_file import read_ledger
 
 _FIT = "sdv_privpgd.synthesize.pgm.PrivatePGM.fit"
@@ -55,21 +55,21 @@ def fitted(kept, ledger):
 class TestTheRest:
     def test_is_entered_though_nobody_names_the_ledger(self, stopped, capsys, csv, ledger):
         said = capsys.readouterr().err
-        assert f"finish {stopped} --table TABLE --out FILE --ledger ledger.json goes on" in said
+        assert f"resume {stopped} --table TABLE --out FILE --ledger ledger.json goes on" in said
         before = entered(ledger)
         assert before < 0.9
         out = ("--out", csv.parent / "out.csv", "--quiet")
-        assert run("finish", stopped, "--table", csv, *out) == 0
+        assert run("resume", stopped, "--table", csv, *out) == 0
         assert "What is spent is added to ledger.json, the ledger of" in capsys.readouterr().err
         assert entered(ledger) == pytest.approx(1, abs=0.01)
-        books = keeping.fitted(stopped)
-        assert books.notes["ledger_file"] == ("ledger.json", len(books.ledger.charges))
+        shared = checkpoint.fitted(stopped)
+        assert shared.notes["ledger_file"] == ("ledger.json", len(shared.ledger.charges))
 
     def test_is_not_spent_where_the_ledger_has_gone(self, stopped, csv, ledger, capsys):
         ledger.rename(csv.parent / "elsewhere.json")
         out = ("--out", csv.parent / "out.csv", "--quiet")
         before = stopped.read_bytes()
-        assert run("finish", stopped, "--table", csv, *out) == 1
+        assert run("resume", stopped, "--table", csv, *out) == 1
         assert "the ledger ledger.json, which is not there: say with --ledger" in (
             capsys.readouterr().err
         )
@@ -78,7 +78,7 @@ class TestTheRest:
     def test_a_ledger_beside_the_model_is_found(self, stopped, csv, ledger, tmp_path, monkeypatch):
         (tmp_path / "here").mkdir()
         monkeypatch.chdir(tmp_path / "here")
-        assert run("finish", stopped, "--table", csv, "--out", "out.csv", "--quiet") == 0
+        assert run("resume", stopped, "--table", csv, "--out", "out.csv", "--quiet") == 0
         assert entered(ledger) == pytest.approx(1, abs=0.01)
 
     def test_a_ledger_that_was_not_written_is_caught_up_with(
@@ -94,24 +94,24 @@ class TestTheRest:
         assert "ledger.json does not say so, and no rows were written" in capsys.readouterr().err
         assert entered(ledger) == pytest.approx(1.465, abs=0.001)
         asked = ("--epsilon", 1, "--out", tmp_path / "finer.csv", "--quiet")
-        assert run("refine", model, csv, *asked, "--max-epsilon", 2.1) == 1
+        assert run("add-budget", model, csv, *asked, "--max-epsilon", 2.1) == 1
         assert "lacks epsilon 1 that" in capsys.readouterr().err
-        assert run("refine", model, csv, *asked) == 0
+        assert run("add-budget", model, csv, *asked) == 0
         assert 2.1 < entered(ledger) < 2.5  # 1 by itself, and 2 of the model
 
 
 class TestRefining:
     def test_goes_on_with_the_ledger_of_the_model(self, fitted, csv, ledger, tmp_path, capsys):
         out = ("--epsilon", 1, "--out", tmp_path / "finer.csv", "--quiet")
-        assert run("refine", fitted, csv, *out, "--max-epsilon", 1.9) == 1
-        assert run("refine", fitted, csv, *out, "--max-epsilon", 2.01) == 0
+        assert run("add-budget", fitted, csv, *out, "--max-epsilon", 1.9) == 1
+        assert run("add-budget", fitted, csv, *out, "--max-epsilon", 2.01) == 0
         assert "What is spent is added to ledger.json" in capsys.readouterr().err
         assert entered(ledger) == pytest.approx(2, abs=0.01)
         moved = tmp_path / "elsewhere"
         moved.mkdir()
         shutil.copy(ledger, moved)
         more = ("--ledger", moved / "ledger.json", "--force")
-        assert run("refine", fitted, csv, *out, *more) == 0
+        assert run("add-budget", fitted, csv, *out, *more) == 0
         assert entered(moved / "ledger.json") == pytest.approx(3, abs=0.01)
         assert entered(ledger) == pytest.approx(2, abs=0.01)
         assert "lacks" not in capsys.readouterr().err
@@ -120,24 +120,24 @@ class TestRefining:
         """Its charges are those of the other model, and yet they are others."""
         asked = ("--epsilon", 1, "--out", tmp_path / "finer.csv", "--ledger", ledger, "--quiet")
         alone = tmp_path / "alone.zip"
-        said = refused(run("refine", alone, csv, *asked, "--max-epsilon", 2.1), capsys)
+        said = refused(run("add-budget", alone, csv, *asked, "--max-epsilon", 2.1), capsys)
         assert f"--ledger {ledger} lacks epsilon 1 that {alone} had spent before" in said
         assert "more than --max-epsilon 2.1" in said
         assert entered(ledger) == pytest.approx(1)
-        assert run("refine", alone, csv, *asked) == 0
+        assert run("add-budget", alone, csv, *asked) == 0
         assert 2.1 < entered(ledger) < 2.5  # of two people's releases, 1 and 2
         capsys.readouterr()
-        assert run("refine", alone, csv, *asked, "--force") == 0
+        assert run("add-budget", alone, csv, *asked, "--force") == 0
         assert "lacks" not in capsys.readouterr().err
 
     def test_without_any_ledger_nothing_is_said(self, fitted, csv, tmp_path, ledger, capsys):
         asked = ("--epsilon", 1, "--out", tmp_path / "finer.csv", "--quiet")
         alone = tmp_path / "alone.zip"
-        assert run("refine", alone, csv, *asked, "--max-epsilon", 1.9) == 1
-        assert run("refine", alone, csv, *asked) == 0
+        assert run("add-budget", alone, csv, *asked, "--max-epsilon", 1.9) == 1
+        assert run("add-budget", alone, csv, *asked) == 0
         assert "is added to" not in capsys.readouterr().err
         assert entered(ledger) == pytest.approx(1)
-        assert "ledger_file" not in keeping.fitted(alone).notes
+        assert "ledger_file" not in checkpoint.fitted(alone).notes
 
 
 class TestWhatThisRunHasSpent:
@@ -148,18 +148,18 @@ class TestWhatThisRunHasSpent:
             other, index=False
         )
         asked = ("--epsilon", 1, "--out", tmp_path / "no.csv", "--quiet")
-        said = refused(run("refine", fitted, other, *asked), capsys)
+        said = refused(run("add-budget", fitted, other, *asked), capsys)
         assert "Nothing was spent by this run; the model stands at epsilon 1 of 1" in said
         assert "was spent." not in said
 
     def test_is_said_beside_what_the_model_has(self, fitted, csv, tmp_path, monkeypatch, capsys):
         monkeypatch.setattr(_FIT, interrupt)
         asked = ("--epsilon", 1, "--out", tmp_path / "no.csv", "--quiet")
-        assert run("refine", fitted, csv, *asked) == 130
+        assert run("add-budget", fitted, csv, *asked) == 130
         said = capsys.readouterr().err
         assert "This run spent epsilon 1." in said
         assert "; the model stands at epsilon 2 of 2 at delta 1e-05." in said
-        assert f"finish {fitted} --out FILE --ledger ledger.json" in said
+        assert f"resume {fitted} --out FILE --ledger ledger.json" in said
         assert (
             run("sample", fitted, "--rows", 5, "--out", tmp_path / "more.csv") == 0
         )  # of the last
@@ -173,37 +173,37 @@ class TestTwoRuns:
         """A whole other run takes place where a run is about to lock a file."""
 
         def begin(option, run_other):
-            locked = writing.Outputs.open
+            locked = output_files.Outputs.open
 
             def opened(outputs, name, *args, **kwargs):
                 if name == option:
-                    monkeypatch.setattr(writing.Outputs, "open", locked)
+                    monkeypatch.setattr(output_files.Outputs, "open", locked)
                     assert run_other() == 0
                 return locked(outputs, name, *args, **kwargs)
 
-            monkeypatch.setattr(writing.Outputs, "open", opened)
+            monkeypatch.setattr(output_files.Outputs, "open", opened)
 
         return begin
 
     @pytest.mark.parametrize("before", [False, True])
-    @pytest.mark.parametrize("command", ["synthesize", "measure", "refine", "finish"])
+    @pytest.mark.parametrize("command", ["synthesize", "measure", "add-budget", "resume"])
     def test_one_that_began_later_and_ended_first_is_counted(
         self, command, before, csv, ledger, tmp_path, monkeypatch, first, capsys
     ):
         model = tmp_path / "model.zip"
         out = tmp_path / ("rows.zip" if command == "measure" else "r.csv")
-        if command == "refine":
+        if command == "add-budget":
             assert declared(csv, "--epsilon", 0.1, "--model", model, "--quiet") == 0
-            asked = ("refine", model, csv, "--epsilon", 1)
-        elif command == "finish":
+            asked = ("add-budget", model, csv, "--epsilon", 1)
+        elif command == "resume":
             with monkeypatch.context() as patched:
                 patched.setattr("sdv_privpgd.methods.pipeline.ask", interrupt)
                 assert declared(csv, "--epsilon", 1, "--model", model, "--quiet") == 130
-            asked = ("finish", model, "--table", csv)
+            asked = ("resume", model, "--table", csv)
         else:
             asked = (command, csv, "--epsilon", 1, "--metadata", tmp_path / "metadata.json")
             asked = (*asked, "--domain", tmp_path / "domain.json")
-            asked = (*asked, "--holder", "North") if command == "measure" else asked
+            asked = (*asked, "--site", "North") if command == "measure" else asked
         if before:
             assert declared(csv, "--epsilon", 0.1, "--ledger", ledger, "--quiet", out="0.csv") == 0
         first("--ledger", lambda: declared(csv, "--ledger", ledger, "--quiet", out="other.csv"))
@@ -216,10 +216,10 @@ class TestTwoRuns:
     def test_a_model_without_a_ledger_is_its_own_book(self, fitted, csv, tmp_path, first):
         """It is read when nobody else can spend more on it."""
         alone = tmp_path / "alone.zip"
-        again = ("refine", alone, csv, "--epsilon", 1, "--quiet", "--out")
+        again = ("add-budget", alone, csv, "--epsilon", 1, "--quiet", "--out")
         first("the model", lambda: run(*again, tmp_path / "other.csv"))
         assert run(*again, tmp_path / "finer.csv") == 0
-        assert keeping.fitted(alone).ledger.spent() == pytest.approx(3, abs=0.01)
+        assert checkpoint.fitted(alone).ledger.spent() == pytest.approx(3, abs=0.01)
 
     @pytest.mark.parametrize("spelling", ["same", "relative", "symlink", "dangling"])
     def test_a_file_that_is_locked_is_so_under_any_name(
@@ -259,10 +259,10 @@ class TestWrittenAhead:
             found.append(read_ledger(ledger.read_text()))
             return real(*args)
 
-        from sdv_privpgd.cli import reading, synthesizing
+        from sdv_privpgd.cli import fits, input_files
 
-        real = reading.open_table
-        monkeypatch.setattr(synthesizing, "open_table", opened)
+        real = input_files.open_table
+        monkeypatch.setattr(fits, "open_table", opened)
         return found
 
     def test_by_every_command(self, csv, ledger, tmp_path, seen):
@@ -273,11 +273,12 @@ class TestWrittenAhead:
         kept = ("--ledger", ledger, "--model", model, "--quiet")
         assert declared(csv, *kept) == 0
         assert (
-            run("refine", model, csv, "--epsilon", 1, "--out", tmp_path / "f.csv", "--quiet") == 0
+            run("add-budget", model, csv, "--epsilon", 1, "--out", tmp_path / "f.csv", "--quiet")
+            == 0
         )
         domain.write_text(json.dumps(DOMAIN))
         asked = ("--metadata", tmp_path / "metadata.json", "--domain", domain, "--epsilon", 1)
-        named = ("--holder", "North", "--ledger", ledger, "--out", tmp_path / "n.zip", "--quiet")
+        named = ("--site", "North", "--ledger", ledger, "--out", tmp_path / "n.zip", "--quiet")
         assert run("measure", csv, *asked, *named) == 0
         first, second, third = seen
         assert first.spent() == pytest.approx(1)
@@ -387,9 +388,9 @@ class TestNoRowsWithoutBooks:
             assert run("sample", model, "--again", *out) == 1
             assert "without --again it is entered there" in capsys.readouterr().err
             assert run("sample", model, *out) == 0
-        books = keeping.fitted(model).ledger
+        shared = checkpoint.fitted(model).ledger
         assert entered(ledger) == pytest.approx(1)
-        assert read_ledger(ledger.read_text()).charges == books.charges
+        assert read_ledger(ledger.read_text()).charges == shared.charges
         before = ledger.read_bytes()
         assert run("sample", model, *out, "--force") == 0
         assert ledger.read_bytes() == before
@@ -404,22 +405,22 @@ class TestNoRowsWithoutBooks:
         assert charge.mechanism == "planned"
         with monkeypatch.context() as patched:
             full_at_the_end(patched)
-            assert run("finish", stopped, *out) == 1
+            assert run("resume", stopped, *out) == 1
         assert not (tmp_path / "out.csv").exists()
         assert run("sample", stopped, *out) == 0
-        assert read_ledger(ledger.read_text()).charges == keeping.fitted(stopped).ledger.charges
+        assert read_ledger(ledger.read_text()).charges == checkpoint.fitted(stopped).ledger.charges
 
     def test_nor_a_release(self, csv, ledger, tmp_path, monkeypatch, capsys):
         full_at_the_end(monkeypatch)
         asked = documents(tmp_path)
         kept = ("--ledger", ledger, "--out", tmp_path / "north.zip", "--quiet")
-        assert run("measure", csv, *asked, "--epsilon", 1, "--holder", "North", *kept) == 1
+        assert run("measure", csv, *asked, "--epsilon", 1, "--site", "North", *kept) == 1
         assert new_files(csv) == {"ledger.json", "north.rescued.zip"}
         assert entered(ledger) == pytest.approx(1)
         assert "north.rescued.zip, and --ledger" in capsys.readouterr().err
 
     def test_nor_a_table_that_is_read(self, csv, ledger, tmp_path, monkeypatch, capsys):
-        monkeypatch.setattr("sdv_privpgd.cli.synthesizing.open_table", pytest.fail)
+        monkeypatch.setattr("sdv_privpgd.cli.fits.open_table", pytest.fail)
         fails_at(monkeypatch, "ledger.part.next.json")
         assert declared(csv, "--ledger", ledger, "--quiet") == 1
         assert "Cannot write --ledger" in capsys.readouterr().err
@@ -430,7 +431,7 @@ class TestAcrossTheYears:
     def test_the_file_says_what_each_release_was(self, csv, ledger, tmp_path, capsys):
         kept = ("--ledger", ledger, "--quiet")
         assert declared(csv, *kept, "--model", "model.zip", "--max-epsilon", 3) == 0
-        assert run("refine", "model.zip", csv, "--epsilon", 1, "--out", "finer.csv", *kept) == 0
+        assert run("add-budget", "model.zip", csv, "--epsilon", 1, "--out", "finer.csv", *kept) == 0
         domain = {**DOMAIN, "ward": {"range_values": ["a", "b"], "other_value": "other"}}
         (tmp_path / "domain.json").write_text(json.dumps(domain))
         assert declared(csv, *kept, out="next.csv") == 1
@@ -452,7 +453,7 @@ class TestAcrossTheYears:
 
     def test_a_model_that_it_learned_of_later_is_told_apart(self, fitted, ledger, csv, capsys):
         alone, out = fitted.with_name("alone.zip"), ("--out", "more.csv", "--quiet")
-        assert run("refine", alone, csv, "--epsilon", 1, "--ledger", ledger, *out) == 0
+        assert run("add-budget", alone, csv, "--epsilon", 1, "--ledger", ledger, *out) == 0
         capsys.readouterr()
         assert run("ledger", ledger) == 0
         assert "Epsilon 1 was spent by what is no release of this list" in capsys.readouterr().out
@@ -460,7 +461,7 @@ class TestAcrossTheYears:
     def test_measurements_are_releases_too(self, csv, ledger, tmp_path, capsys):
         facts = documents(tmp_path)
         asked = ("--epsilon", 1, "--ledger", ledger, "--quiet", *facts, "--method", "mst")
-        assert run("measure", csv, "--holder", "North", "--out", "north.zip", *asked) == 0
+        assert run("measure", csv, "--site", "North", "--out", "north.zip", *asked) == 0
         (found,) = json.loads(ledger.read_text())["releases"]
         assert found["name"] == "north.zip"
         assert found["epsilon"] == pytest.approx(1)

@@ -196,7 +196,7 @@ def test_a_check_says_what_becomes_of_each_table_and_reads_no_cell(folder, capsy
     assert "rents" in refused(run("check", *files, *asked), capsys)
 
 
-def test_a_stop_says_what_was_spent_and_the_books_have_it(folder, capsys):
+def test_a_stop_says_what_was_spent_and_the_ledger_have_it(folder, capsys):
     domain = json.loads((folder / "domain.json").read_text())
     domain["homes"]["rents"] = {"range_values": ["ja", "nein"]}
     (folder / "domain.json").write_text(json.dumps(domain))

@@ -1,4 +1,4 @@
-"""Several holders, published tables and more budget on the command line."""
+"""Several sites, published tables and more budget on the command line."""
 
 import json
 
@@ -7,9 +7,9 @@ import pytest
 from commands import documents, refused, run
 
 
-def measured(csv, holder, *more, out=None):
-    path = csv.parent / (out or f"{holder}.zip")
-    asked = ("--holder", holder, "--epsilon", 1, "--out", path, *documents(csv.parent), *more)
+def measured(csv, site, *more, out=None):
+    path = csv.parent / (out or f"{site}.zip")
+    asked = ("--site", site, "--epsilon", 1, "--out", path, *documents(csv.parent), *more)
     return run("measure", csv, *asked), path
 
 
@@ -24,7 +24,7 @@ def test_two_holders_are_measured_and_combined(csv, tmp_path, capsys):
     assert run("combine", north, south, "--out", out, *asked) == 0
     assert len(pd.read_parquet(out)) == 4_000
     assert "what is promised" in page.read_text()
-    assert "2 holders" in capsys.readouterr().out
+    assert "2 sites" in capsys.readouterr().out
     ledger = json.loads((tmp_path / "north.json").read_text())
     assert ledger["spent_epsilon"]["replace_one"] == pytest.approx(1)
     # A second release of the same people composes, and may be forbidden.
@@ -67,14 +67,14 @@ def test_what_was_spent_is_written_down_if_a_measurement_fails(csv, tmp_path, mo
         (("--out", "north.pkl"), "must end in .zip"),
         (("--metadata", None), "--metadata is needed"),
         (("--domain", None), "declare the same domain"),
-        (("--holder", " "), "holder must name"),
+        (("--site", " "), "site must name"),
         (("--epsilon", -1), "--epsilon must be"),
     ],
 )
 def test_what_cannot_be_measured_is_told(csv, tmp_path, capsys, change, told):
     facts = documents(tmp_path)
     asked = dict(zip(facts[::2], facts[1::2], strict=True))
-    asked |= {"--holder": "North", "--epsilon": 1, "--out": tmp_path / "north.zip"}
+    asked |= {"--site": "North", "--epsilon": 1, "--out": tmp_path / "north.zip"}
     asked |= dict([change])
     options = [part for name, value in asked.items() if value is not None for part in (name, value)]
     assert told in refused(run("measure", csv, *options), capsys)

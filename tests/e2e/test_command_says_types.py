@@ -8,7 +8,7 @@ import pytest
 from commands import declared, documents, interrupt, refused, run
 from made_up import made_up
 
-from sdv_privpgd.cli import keeping
+from sdv_privpgd.cli import checkpoint
 
 
 @pytest.fixture
@@ -126,7 +126,7 @@ class TestWords:
         for number, bins in ((None, ()), (3, ("--num-bins", 3, "--force"))):
             seeded = (*bins, "--method", "mst+particles", "--seed", 5, "--model", model, "--quiet")
             assert declared(csv, *seeded) == 0
-            method = keeping.fitted(model).settings.method
+            method = checkpoint.fitted(model).settings.method
             assert (method.num_bins, method.engine.seed) == (number, 5)
         ages = documents(tmp_path)
         asked = ("--epsilon", 1, "--rows", 99, *ages, "--method", "independent")
@@ -142,14 +142,14 @@ class TestWords:
 class TestInterrupts:
     def test_one_in_a_measurement_says_what_was_spent(self, csv, tmp_path, monkeypatch, capsys):
         monkeypatch.setattr("sdv_privpgd.privacy.curator._noisy", interrupt)
-        asked = ("--holder", "North", "--epsilon", 1, "--out", tmp_path / "north.zip")
+        asked = ("--site", "North", "--epsilon", 1, "--out", tmp_path / "north.zip")
         assert run("measure", csv, *asked, *documents(tmp_path)) == 130
         said = capsys.readouterr().err
         assert "of 1 at delta 1e-05 was spent." in said
         assert "Nothing was spent" not in said
 
     def test_one_after_all_was_written_says_what_was_spent(self, csv, monkeypatch, capsys):
-        monkeypatch.setattr("sdv_privpgd.cli.synthesizing.report_in_options", interrupt)
+        monkeypatch.setattr("sdv_privpgd.cli.fits.report_in_options", interrupt)
         assert declared(csv) == 130
         assert "Epsilon 1 of 1 at delta 1e-05 was spent." in capsys.readouterr().err
 
@@ -162,5 +162,5 @@ class TestInterrupts:
         assert run("describe", model) == 0
         said = capsys.readouterr().out
         assert "Guarantee   (1, 1e-05)-differential privacy" in said
-        assert f"A fit has stopped. The noisy answers are in {model}: sdv-privpgd finish" in said
+        assert f"A fit has stopped. The noisy answers are in {model}: sdv-privpgd resume" in said
         assert run("describe", model, "--report", tmp_path / "page.html") == 1

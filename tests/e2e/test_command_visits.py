@@ -53,7 +53,7 @@ def test_patients_are_synthesized_with_visits_in_order(folder, capsys):
 
 def test_a_holder_measures_visits_in_order(folder, capsys):
     release = folder / "north.zip"
-    assert asked(folder, "measure", *ORDER, "--holder", "North", "--out", release, "--quiet") == 0
+    assert asked(folder, "measure", *ORDER, "--site", "North", "--out", release, "--quiet") == 0
     assert run("combine", release, "--engine", "pgm", "--out", folder / "rows.csv", "--quiet") == 0
     assert is_in_order(folder / "rows.csv")
     capsys.readouterr()

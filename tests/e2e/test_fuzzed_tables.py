@@ -25,7 +25,7 @@ from sdv.errors import InvalidDataError
 from sdv.metadata import Metadata
 
 from sdv_privpgd import PrivPGDSynthesizer
-from sdv_privpgd.columns.dtypes import unread
+from sdv_privpgd.columns.dtypes import is_unreadable
 from sdv_privpgd.methods import Independent, ParticleGradientDescent
 from sdv_privpgd.report.warnings import OPENING
 
@@ -215,7 +215,7 @@ def check_a_fit(table: pd.DataFrame, metadata: Metadata, adjacency: str) -> None
     assert all(any(each in text for each in about) for text in warned), warned
     assert len(warned) <= len(about)
     if any("No type of column reads" in text for text in said):
-        assert any(map(unread, table.dtypes))
+        assert any(map(is_unreadable, table.dtypes))
         return
     if any("The table has no rows" in text for text in said):
         assert table.empty

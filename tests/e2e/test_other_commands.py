@@ -163,7 +163,7 @@ def test_a_header_alone_is_drafted_with_blanks_for_types(csv, tmp_path, capsys):
 def test_types_come_from_dtypes_alone_if_somebody_says_them(csv, tmp_path, capsys, monkeypatch):
     told = refused(run("plan", csv, "--header", "--epsilon", 1, "--types", "dtypes"), capsys)
     assert "Say the types of ['age', 'ward', 'ill'] with --dtype" in told
-    monkeypatch.setattr("sdv_privpgd.cli.questions.detected", lambda *args: 1 / 0)
+    monkeypatch.setattr("sdv_privpgd.cli.fit_options.detected", lambda *args: 1 / 0)
     fit = ["synthesize", csv, "--epsilon", 1, "--method", "mst", "--types", "dtypes", "--quiet"]
     types = ["--dtype", "age=Int64", "--dtype", "ward=str", "--dtype", "ill=boolean"]
     assert run(*fit, "--out", tmp_path / "a.csv", *types) == 0

@@ -16,7 +16,7 @@ from same_rows import fit_linked, homes_and_people, observed, table
 
 from sdv_privpgd.privacy import curator
 from sdv_privpgd.sources import spark
-from sdv_privpgd.sources.opening import open_source
+from sdv_privpgd.sources.locate import open_source
 from sdv_privpgd.sources.source import SourceError
 
 SECRET = "Wilhelmina"

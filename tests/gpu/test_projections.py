@@ -12,8 +12,8 @@ from scipy.optimize import linprog
 from sdv_privpgd.synthesize.particles import batched_projection
 from sdv_privpgd.synthesize.particles.batched_projection import BatchedProjection
 from sdv_privpgd.synthesize.particles.kernels import SEGMENT_STEPS
+from sdv_privpgd.synthesize.particles.paper import SoftmaxProjection
 from sdv_privpgd.synthesize.particles.projection import CompiledProjection, SignedTable, balanced
-from sdv_privpgd.synthesize.particles.published import SoftmaxProjection
 from sdv_privpgd.synthesize.particles.steps import independent_directions, stratified_directions
 
 F64 = torch.float64

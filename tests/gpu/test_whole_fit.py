@@ -15,7 +15,7 @@ from references.wasserstein import cell_centers, sliced_w1
 
 from sdv_privpgd.methods import ParticleGradientDescent
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.synthesize.particles.batched_finish import BatchedFinish
+from sdv_privpgd.synthesize.particles.batched_local_search import BatchedSearch
 from sdv_privpgd.synthesize.particles.batched_projection import BatchedProjection
 from sdv_privpgd.synthesize.particles.steps import stratified_directions
 
@@ -44,7 +44,7 @@ def test_a_fit_in_torch_is_as_near_to_the_table_as_the_compiled_one(device):
     engine = ParticleGradientDescent(num_particles=number, epochs=30)
     batched = replace(
         engine, kernel="torch", enable_gpu=device == "cuda",
-        projection=BatchedProjection(max_steps=100), finish=BatchedFinish(),
+        projection=BatchedProjection(max_steps=100), local_search=BatchedSearch(),
     )  # fmt: skip
     found, expected = (
         errors(each.fit(domain, measurements), domain, truth) for each in (batched, engine)
@@ -69,5 +69,5 @@ def test_without_a_device_it_says_so_in_one_line_and_needs_the_core_alone():
 def test_a_small_run_has_all_stages():
     stages = stage_seconds(Dataset(*simulated_table(500, 3, num_cells=4)), 1.0, 300, 2)
     assert list(stages)[3:-2] == [
-        "measure", "consistency", "project", "start", "descend", "finish",
+        "measure", "consistency", "project", "start", "descend", "local_search",
     ]  # fmt: skip

@@ -48,7 +48,7 @@ def fixed_answers(monkeypatch, undrawn):
     monkeypatch.setattr(training, "_noisy", noisy)
     monkeypatch.setattr(curator, "exponential_choice", choice)
     # Such answers are of no rows at all.
-    monkeypatch.setattr("sdv_privpgd.releases.measured.require_agreement", lambda *_: None)
+    monkeypatch.setattr("sdv_privpgd.releases.site_release.require_agreement", lambda *_: None)
     for module in ("sdv_privpgd.plugin.arguments", "sdv.single_table.base"):
         monkeypatch.setattr(f"{module}.datetime.datetime", StoppedClock)
     # One second a look at the clock: a bar that moved once more would say so.

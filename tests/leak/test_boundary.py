@@ -28,7 +28,7 @@ from sdv_privpgd.privacy.boundary import EncodedTable, PrivateTable
 from sdv_privpgd.privacy.counting import Weights
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset, Records
-from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
+from sdv_privpgd.privacy.ledger import PrivacyLedger, SharedLedger
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery
 from sdv_privpgd.privacy.streams import ClusterRecords
 from sdv_privpgd.privacy.value_counts import ValueCounts
@@ -245,8 +245,8 @@ SCHEMA = Schema.from_sdv(
 )
 
 
-def books(adjacency=Adjacency.REPLACE_ONE):
-    return Books(PrivacyLedger.open(1.0, 1e-5, adjacency))
+def shared(adjacency=Adjacency.REPLACE_ONE):
+    return SharedLedger(PrivacyLedger.open(1.0, 1e-5, adjacency))
 
 
 @pytest.mark.parametrize(
@@ -268,7 +268,7 @@ class TestOpaqueTables:
 
 class TestCuratorsOfATable:
     def test_one_answers_for_the_codes_of_a_schema(self):
-        own = books()
+        own = shared()
         curator = PrivateTable(dict(CANARY.items())).curator(SCHEMA, own)
         assert curator.domain == SCHEMA.domain()
         assert curator.ledger is own.ledger
@@ -277,17 +277,17 @@ class TestCuratorsOfATable:
     def test_encoded_columns_may_come_in_any_order(self):
         codes = pd.DataFrame({"b": [1, 2, 0], "a": [0, 1, 1]})
         for table in (codes, codes[["a", "b"]]):
-            curator = EncodedTable(table).curator(SCHEMA, books())
+            curator = EncodedTable(table).curator(SCHEMA, shared())
             assert curator._dataset.counts(("a", "b")).sum() == 3
             assert curator._dataset.counts(("a",)).tolist() == [1, 2, 0]
 
     def test_without_a_table_it_knows_what_was_answered(self):
         (known,) = (
             PrivateTable(dict(CANARY.items()))
-            .curator(SCHEMA, books())
+            .curator(SCHEMA, shared())
             .measure([CountQuery()], 0, what="rows")
         )
-        curator = boundary.without_table(SCHEMA, books(), [known])
+        curator = boundary.without_table(SCHEMA, shared(), [known])
         assert curator.measurements == (known,)
         assert curator._dataset.counts(()) == 0
 
@@ -408,11 +408,11 @@ class TestBounds:
             EncodedTable(codes, bound=weights),
         )
         for table in tables:
-            counted = table.curator(SCHEMA, Books(ledger))._dataset.counts(("a",))
+            counted = table.curator(SCHEMA, SharedLedger(ledger))._dataset.counts(("a",))
             assert counted.tolist() == [3_000, 3_000, 0]
             with pytest.raises(ValueError, match="people"):
-                table.curator(SCHEMA, Books(self.weighed))
-        none = boundary.without_table(SCHEMA, Books(ledger), [])
+                table.curator(SCHEMA, SharedLedger(self.weighed))
+        none = boundary.without_table(SCHEMA, SharedLedger(ledger), [])
         assert none._dataset.units == 3_000
         assert not none._dataset.counts(())
 
@@ -423,20 +423,20 @@ class TestBounds:
             lambda bound: EncodedTable(pd.DataFrame({"a": [1, 0], "b": [2, 2]}), bound=bound),
         ],
     )
-    def test_books_of_another_bound_are_refused(self, table):
-        counted = table(PEOPLE).curator(SCHEMA, Books(self.weighed))._dataset.counts(("a",))
+    def test_ledger_of_another_bound_are_refused(self, table):
+        counted = table(PEOPLE).curator(SCHEMA, SharedLedger(self.weighed))._dataset.counts(("a",))
         assert (counted / self.weighed.units).tolist() == [1, 1, 0]
-        for bound, ledger in ((None, self.weighed), (PEOPLE, books().ledger)):
+        for bound, ledger in ((None, self.weighed), (PEOPLE, shared().ledger)):
             with pytest.raises(ValueError, match="people"):
-                table(bound).curator(SCHEMA, Books(ledger))
+                table(bound).curator(SCHEMA, SharedLedger(ledger))
         with pytest.raises(ValueError, match="people"):
-            PrivateTable(dict(CANARY.items())).first_look([], Books(self.weighed))
+            PrivateTable(dict(CANARY.items())).first_queries([], SharedLedger(self.weighed))
 
     def test_codes_may_be_those_of_people_of_so_many_rows(self):
         table = EncodedTable(pd.DataFrame({"a": [1, 0], "b": [2, 2]}), bound=PEOPLE, rows=2)
-        curator = table.curator(SCHEMA, Books(self.weighed))
+        curator = table.curator(SCHEMA, SharedLedger(self.weighed))
         assert (curator._dataset.counts(("a",)) / self.weighed.units).tolist() == [0.5, 0.5, 0]
-        none = boundary.without_table(SCHEMA, Books(self.weighed), [])
+        none = boundary.without_table(SCHEMA, SharedLedger(self.weighed), [])
         assert none._dataset.units == self.weighed.units
         assert none._dataset.counts(("a", "b")).shape == (3, 3)
 
@@ -445,23 +445,23 @@ def test_what_was_known_is_passed_on_and_what_is_read_is_a_stage():
     stages = []
     seen = lambda items, stage: stages.append(stage) or items
     table = PrivateTable(dict(CANARY.items()))
-    (known,) = table.curator(SCHEMA, books()).measure([CountQuery()], 0, what="rows")
+    (known,) = table.curator(SCHEMA, shared()).measure([CountQuery()], 0, what="rows")
     codes = EncodedTable(pd.DataFrame({"a": [1, 0], "b": [2, 2]}))
     for each in (table, codes):
-        curator = each.curator(SCHEMA, books(), known=[known], progress=seen)
+        curator = each.curator(SCHEMA, shared(), known=[known], progress=seen)
         assert curator.measurements == (known,)
     assert table.codes(SCHEMA, seen).tolist() == [[1, 2], [0, 2]]
-    table.first_look([], books(), seen)
+    table.first_queries([], shared(), seen)
     weighed = PrivateTable(dict(CANARY.items()), bound=PEOPLE)
-    weighed.first_look([], Books(TestBounds.weighed), seen)
-    weighed.curator(SCHEMA, Books(TestBounds.weighed), progress=seen)
+    weighed.first_queries([], SharedLedger(TestBounds.weighed), seen)
+    weighed.curator(SCHEMA, SharedLedger(TestBounds.weighed), progress=seen)
     assert stages == ["encode", "encode", "look", "look", "encode"]
 
 
 def test_rows_are_coded_in_memory_or_where_they_are():
     workers = type("Workers", (), {"total": len, "of_people": len})()
     for source, records in ((dict(CANARY.items()), Dataset), (workers, ClusterRecords)):
-        held = PrivateTable(source).curator(SCHEMA, books())._dataset
+        held = PrivateTable(source).curator(SCHEMA, shared())._dataset
         assert type(held) is records
     assert held._source is workers
 

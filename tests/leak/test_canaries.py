@@ -112,7 +112,7 @@ def test_no_canary_leaves_a_fit_that_discovers_the_domain(caplog, capsys, tmp_pa
             DomainMismatchError, match=r"outside the declared|no declared values"
         ) as stopped:
             synthesizer.fit(canary_table(3_000))
-        synthesizer.finish(canary_table(3_000))
+        synthesizer.resume(canary_table(3_000))
         sample = synthesizer.sample(300)
         synthesizer.save(tmp_path / "model.pkl")
         page = synthesizer.report().html()

@@ -189,7 +189,7 @@ def test_nothing_depends_on_the_table_where_a_fit_fails_and_is_finished(fixed_an
             with pytest.raises(MemoryError) as caught:
                 fitted.fit(table)
         failed = cloudpickle.dumps(fitted)
-        fitted.finish()
+        fitted.resume()
         told = getattr(caught.value, "__notes__", [])
         return failed, told, cloudpickle.dumps(fitted), fitted.sample(50).to_csv()
 
@@ -251,7 +251,7 @@ def test_nothing_depends_on_the_table_where_a_range_stops_a_fit(fixed_answers, m
         error = caught.value
         told += [str(error), *getattr(error, "__notes__", []), error.ledger.to_json()]
         with heard() as said:
-            done = error.finish(table)
+            done = error.resume(table)
         told += [str(each.message) for each in said]
         return told, cloudpickle.dumps(fitted), cloudpickle.dumps((error.args, done))
 

@@ -1,6 +1,6 @@
 """Releases: the same noisy answers, other tables, and not one byte differs; nor does a neighbor's.
 
-A holder's file may depend on its own table alone, and on that through noisy answers alone.
+A site's file may depend on its own table alone, and on that through noisy answers alone.
 """
 
 import copy
@@ -42,11 +42,11 @@ def table(num_rows, seed):
 
 
 def observed(private, tmp_path, **asked):
-    """Everything that a holder's release and a combination with another's let out."""
+    """Everything that a site's release and a combination with another's let out."""
     with heard() as said:
-        measured = measure(private, COLUMNS, 1.0, holder="North", **asked)
+        measured = measure(private, COLUMNS, 1.0, site="North", **asked)
         path = measured.save(tmp_path / "north.zip")
-        other = measure(table(300, 7), COLUMNS, 2.0, holder="South", **asked)
+        other = measure(table(300, 7), COLUMNS, 2.0, site="South", **asked)
         combined = combine([path, other], engine="pgm")
     report = combined.report()
     return {
@@ -90,7 +90,7 @@ def test_nothing_depends_on_the_table_where_a_measurement_stops(
         return np.where(last, 400, 0).reshape(answer.shape)
 
     monkeypatch.setattr(curator, "_noisy", noisy)
-    settings = {"holder": "North", "method": "mst+particles", "adjacency": adjacency, "delta": 1e-5}
+    settings = {"site": "North", "method": "mst+particles", "adjacency": adjacency, "delta": 1e-5}
 
     def seen(private):
         with pytest.raises(DomainMismatchError) as caught:
@@ -99,7 +99,7 @@ def test_nothing_depends_on_the_table_where_a_measurement_stops(
         told = [str(error), *getattr(error, "__notes__", []), error.ledger.to_json()]
         kept = cloudpickle.dumps((error.args, error.goes_on))
         with heard() as said:
-            done = error.finish(private)
+            done = error.resume(private)
         told += [str(each.message) for each in said]
         return told, kept, pickle.dumps(done), done.warnings
 
@@ -115,10 +115,12 @@ def test_a_whole_holder_s_table_leaves_the_others_releases_untouched(monkeypatch
     """With the randomness held fixed and real answers, South's file is the same to the byte."""
     files = []
     for seed in (0, 1):
-        monkeypatch.setattr("sdv_privpgd.privacy.ledger.Books.__init__", _fixed_words, raising=True)
+        monkeypatch.setattr(
+            "sdv_privpgd.privacy.ledger.SharedLedger.__init__", _fixed_words, raising=True
+        )
         releases = {
-            "North": measure(table(400, seed), COLUMNS, 1.0, holder="North"),
-            "South": measure(table(300, 7), COLUMNS, 1.0, holder="South"),
+            "North": measure(table(400, seed), COLUMNS, 1.0, site="North"),
+            "South": measure(table(300, 7), COLUMNS, 1.0, site="South"),
         }
         for name, measured in releases.items():
             path = measured.save(tmp_path / f"{name}{seed}.zip")
@@ -138,7 +140,7 @@ def test_no_canary_is_in_a_release_file(tmp_path):
     private = table(400, 0).replace("D", "A")
     private.loc[0, "ward"] = TEXT
     private.loc[1, "age"] = NUMBER
-    measured = measure(private, COLUMNS, 5.0, holder="North")
+    measured = measure(private, COLUMNS, 5.0, site="North")
     path = measured.save(tmp_path / "north.zip")
     assert traces(path.read_bytes()) == []
     assert traces(pickle.dumps(Measured.load(path))) == []
@@ -148,7 +150,7 @@ def test_no_canary_is_in_a_release_file(tmp_path):
 def refined(private, **asked):
     with heard() as said:
         first = fit_table(private, COLUMNS, 0.5, **asked)
-        finer = first.refine(private, 0.5)
+        finer = first.add_budget(private, 0.5)
         grown = fit_table(private, COLUMNS, 0.5, after=finer.ledger, **asked)
     found = [str(each.message) for each in said]
     for done in (finer, grown):
@@ -180,7 +182,7 @@ def test_nothing_of_a_synthesizer_s_refinement_depends_on_the_table(change, fixe
     def seen(private):
         own = copy.deepcopy(synthesizer)
         own.fit(private)
-        own.refine(private, 0.5)
+        own.add_budget(private, 0.5)
         return cloudpickle.dumps(own), own.sample(100).to_csv(), own.privacy_report()
 
     with quiet():
@@ -188,13 +190,13 @@ def test_nothing_of_a_synthesizer_s_refinement_depends_on_the_table(change, fixe
 
 
 def test_the_comparison_notices_a_leak(fixed_answers, tmp_path, monkeypatch):
-    from sdv_privpgd.releases.measuring import Measuring
+    from sdv_privpgd.releases.site import Measuring
 
     run = Measuring.run
 
     def leaking(self, *rest):
         oldest = int(np.abs(self.private._source.columns["age"]).max())
-        object.__setattr__(self, "holder", f"{self.holder} {oldest}")
+        object.__setattr__(self, "site", f"{self.site} {oldest}")
         return run(self, *rest)
 
     monkeypatch.setattr(Measuring, "run", leaking)

@@ -22,7 +22,7 @@ from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.methods.dp_sgd import TrainingQuery
 from sdv_privpgd.privacy import curator as curators
 from sdv_privpgd.privacy.boundary import EncodedTable, PrivateTable
-from sdv_privpgd.privacy.ledger import Books, PrivacyBudgetError, PrivacyLedger
+from sdv_privpgd.privacy.ledger import PrivacyBudgetError, PrivacyLedger, SharedLedger
 from sdv_privpgd.privacy.queries import Adjacency, MarginalQuery, ModelErrorQuery
 from sdv_privpgd.sources.csv import CsvFiles
 from sdv_privpgd.sources.source import Batch, SourceError
@@ -115,17 +115,17 @@ def failing(does, kind):
     return caught.value
 
 
-def books(epsilon=50.0):
+def shared(epsilon=50.0):
     reserved = Fraction(1, 10**6)  # for a threshold
-    return Books(PrivacyLedger.open(epsilon, 1e-5, Adjacency.REPLACE_ONE, reserved=reserved))
+    return SharedLedger(PrivacyLedger.open(epsilon, 1e-5, Adjacency.REPLACE_ONE, reserved=reserved))
 
 
 def of_codes(epsilon=50.0):
-    return PrivateTable(Lent()).curator(SCHEMA, books(epsilon))
+    return PrivateTable(Lent()).curator(SCHEMA, shared(epsilon))
 
 
 def of_frames():
-    return PrivateTable(dict(table().items())).curator(SCHEMA, books())
+    return PrivateTable(dict(table().items())).curator(SCHEMA, shared())
 
 
 def of_scores():
@@ -143,7 +143,7 @@ ACTS = {
     "select": lambda: of_codes().select(of_scores(), MU, what="x"),
     "discover": lambda: (
         PrivateTable(Lent())
-        .first_look([Reading(name="ward", asks=frozenset(["categories"]), **GRID)], books())
+        .first_queries([Reading(name="ward", asks=frozenset(["categories"]), **GRID)], shared())
         .discover(MU, Fraction(1, 10**7), what="x")
     ),
 }
@@ -209,7 +209,7 @@ def test_an_interrupt_in_the_middle_of_a_fit(monkeypatch, name):
     metadata = sdv_tables.metadata_of(SDTYPES)
     for door in (
         lambda given: fit_table(given, COLUMNS, epsilon=1.0),
-        lambda given: measure(given, COLUMNS, epsilon=1.0, holder="North"),
+        lambda given: measure(given, COLUMNS, epsilon=1.0, site="North"),
         lambda given: MSTSynthesizer(metadata, 1.0, public_domain=COLUMNS).fit(given),
     ):
         for given in (Lent(), table()):
@@ -222,7 +222,7 @@ def test_a_source_that_breaks_while_it_is_read(kind):
     for does in (
         lambda: fit_table(Lent(kind("it broke")), COLUMNS, epsilon=1.0),
         lambda: fit_table(Lent(kind("it broke")), {"ward": Categorical()}, epsilon=1.0),
-        lambda: PrivateTable(Lent(kind("it broke"))).curator(SCHEMA, books()),
+        lambda: PrivateTable(Lent(kind("it broke"))).curator(SCHEMA, shared()),
     ):
         assert held_in(failing(does, kind)) == []
 
@@ -262,11 +262,11 @@ def test_a_query_that_fails(monkeypatch):
 
 def test_codes_that_are_handed_back(monkeypatch):
     codes = pd.DataFrame({"ward": [0] * COUNT, "age": 5})
-    curator = EncodedTable(codes).curator(SCHEMA, books())
+    curator = EncodedTable(codes).curator(SCHEMA, shared())
     monkeypatch.setattr(curators, "_noisy", lambda *given: 1 / 0)
     does = lambda: curator.measure([MarginalQuery(("ward",))], MU, what="x")
     assert held_in(failing(does, ZeroDivisionError)) == []
-    assert held_in(failing(lambda: EncodedTable(codes).curator(None, books()), Exception)) == []
+    assert held_in(failing(lambda: EncodedTable(codes).curator(None, shared()), Exception)) == []
 
 
 def test_what_the_caller_was_handling_stays_his():

@@ -38,7 +38,7 @@ def fix_categories(monkeypatch):
 def test_nothing_depends_on_the_table_where_nothing_is_declared(others, unmoved, monkeypatch):
     fix_categories(monkeypatch)
     if others is not None:
-        monkeypatch.setattr("sdv_privpgd.discovery.first_look.others", lambda *_: others)
+        monkeypatch.setattr("sdv_privpgd.discovery.first_queries.others", lambda *_: others)
     synthesizer = PrivPGDSynthesizer(**settings(public_domain=None))
     table = sdv_tables.table(120)
     known = KNOWN[["ward"]]  # which ages are in the domain is up to the noise

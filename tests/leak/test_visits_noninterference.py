@@ -68,7 +68,7 @@ def test_nothing_depends_on_the_visits_in_sdv_s_words(fixed_answers, caplog):
 def test_nothing_of_a_release_depends_on_the_visits(fixed_answers, tmp_path):
     files = []
     for table in (visits(200, 0), visits(90, 2)):
-        path = measure(table, COLUMNS, 1.0, holder="North", **ORDER).save(tmp_path / "north.zip")
+        path = measure(table, COLUMNS, 1.0, site="North", **ORDER).save(tmp_path / "north.zip")
         files.append((path.read_bytes(), combine([path], engine="pgm").sample(100).to_csv()))
     assert files[0] == files[1]
 

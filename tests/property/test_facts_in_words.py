@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sdv_privpgd.columns.dates import EARLIEST, LATEST
 from sdv_privpgd.columns.facts import CategoryFacts, DateFacts, NumberFacts, TruthFacts
 from sdv_privpgd.columns.number_formats import NumberFormat
-from sdv_privpgd.columns.parsing import read_facts
+from sdv_privpgd.columns.parser import read_facts
 from sdv_privpgd.columns.vocabulary import words_of
 from sdv_privpgd.drafting.files import plain_domain
 

@@ -8,15 +8,15 @@ from hypothesis import strategies as st
 from made_up import in_columns
 
 from sdv_privpgd.base.domain import Domain, Grouping
-from sdv_privpgd.base.half_spaces import Cut, Line
+from sdv_privpgd.base.linear_thresholds import Cut, Line
 from sdv_privpgd.columns.bins import SIGNED_POWERS
 from sdv_privpgd.columns.differences import difference_of
 from sdv_privpgd.columns.encoding import encode_table
 from sdv_privpgd.columns.facts import NumberFacts
-from sdv_privpgd.columns.parsing import describe, read_facts
+from sdv_privpgd.columns.parser import describe, read_facts
 from sdv_privpgd.columns.readings import Rarer, Reading
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.discovery.outside import fenced_whole
+from sdv_privpgd.discovery.out_of_range import whole_out_of_range
 from sdv_privpgd.estimate.features import EmbeddingQuery, SigmoidSumQuery
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.queries import (
@@ -354,7 +354,7 @@ def test_a_row_counts_as_much_as_in_few_columns_of_rarer_values(shared, one, oth
 
 SHORT = Schema(
     tuple(
-        fenced_whole(name, facts).column
+        whole_out_of_range(name, facts).column
         for name, facts in {
             "few": NumberFacts(low=0, high=20, decimal_places=0, nullable=False),
             "day": read_facts(

@@ -20,15 +20,15 @@ from sdv.errors import SynthesizerInputError
 
 import sdv_privpgd
 from sdv_privpgd import Boolean, Categorical, MSTSynthesizer, People, combine, fit_table, measure
-from sdv_privpgd.columns.parsing import describe
+from sdv_privpgd.columns.parser import describe
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.columns.visits import Visits
 from sdv_privpgd.privacy.boundary import EncodedTable, PrivateTable
-from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
+from sdv_privpgd.privacy.ledger import PrivacyLedger, SharedLedger
 from sdv_privpgd.privacy.queries import Adjacency, MarginalQuery
 from sdv_privpgd.sources import frames
 from sdv_privpgd.sources.frames import FrameSource
-from sdv_privpgd.sources.opening import of_people, of_visits
+from sdv_privpgd.sources.locate import of_people, of_visits
 from sdv_privpgd.sources.people import (
     PeopleSource,
     numbers_in,
@@ -276,8 +276,10 @@ def test_no_person_changes_counts_by_more_than_is_charged_for(rows, others, most
     rows = [row for row in rows if name(row[0]) != "one"]
     mine = [(cell, x) for cell, (_, x) in zip(cycle(SPELLED["one"]), others, strict=False)]
     for each in (rows, [*rows, *mine]):
-        books = Books(PrivacyLedger.open(1.0, 1e-5, Adjacency.ADD_REMOVE, most, people="who"))
-        curator = PrivateTable(source_of(each, most, 7)).curator(schema, books)
+        shared = SharedLedger(
+            PrivacyLedger.open(1.0, 1e-5, Adjacency.ADD_REMOVE, most, people="who")
+        )
+        curator = PrivateTable(source_of(each, most, 7)).curator(schema, shared)
         tables.append(curator._dataset.counts(("x",)))
     (charged,) = {MarginalQuery(("x",)).l2_sensitivity_squared(Adjacency.ADD_REMOVE) * most**2}
     assert np.square(tables[0] - tables[1]).sum() <= charged
@@ -315,7 +317,7 @@ BOUNDS = [None, ("who", 2, False), ("who", 3, False), ("who", 2, True), ("x", 2,
 
 @pytest.mark.parametrize("read", BOUNDS)
 @pytest.mark.parametrize("said", BOUNDS[:-1])
-def test_no_row_is_read_for_books_that_say_another_bound(read, said):
+def test_no_row_is_read_for_ledger_that_say_another_bound(read, said):
     """Whichever of them is the stricter one."""
     source = Unreadable({"who": pd.Series([1]), "x": pd.Series([1])})
     day = describe("x", {"sdtype": "numerical", "range_min": 0, "range_max": 9})
@@ -333,11 +335,11 @@ def test_no_row_is_read_for_books_that_say_another_bound(read, said):
     schema, table = Schema.from_sdv({"x": {"sdtype": "boolean"}}), PrivateTable(bounded)
     are_one = read == said or (read == "visits" and said == ("who", 2, False))
     error, words = (
-        (AssertionError, "were read") if are_one else (ValueError, "is not what its books say")
+        (AssertionError, "were read") if are_one else (ValueError, "is not what its ledger says")
     )
     for looked in (
-        lambda: table.curator(schema, Books(ledger)),
-        lambda: table.first_look([], Books(ledger)),
+        lambda: table.curator(schema, SharedLedger(ledger)),
+        lambda: table.first_queries([], SharedLedger(ledger)),
     ):
         if are_one and read is None:
             continue  # a frame is read as it is
@@ -347,9 +349,11 @@ def test_no_row_is_read_for_books_that_say_another_bound(read, said):
 
 def test_codes_are_asked_about_with_the_bound_that_their_owner_says():
     schema = Schema.from_sdv({"x": {"sdtype": "boolean"}})
-    books = Books(PrivacyLedger.open(1.0, 1e-5, Adjacency.ADD_REMOVE, 2, people="who"))
-    with pytest.raises(ValueError, match=r"= None is not what its books say, \('who', 2, False\)"):
-        EncodedTable(pd.DataFrame({"x": [0]})).curator(schema, books)
+    shared = SharedLedger(PrivacyLedger.open(1.0, 1e-5, Adjacency.ADD_REMOVE, 2, people="who"))
+    with pytest.raises(
+        ValueError, match=r"= None is not what its ledger says, \('who', 2, False\)"
+    ):
+        EncodedTable(pd.DataFrame({"x": [0]})).curator(schema, shared)
 
 
 def test_nobody_but_the_boundary_makes_curators():
@@ -397,7 +401,7 @@ class TestFits:
 
     def test_a_holder_can_bound_people_too(self):
         released = measure(
-            self.table(), COLUMNS, 20.0, holder="North", adjacency="add_remove", delta=1e-5,
+            self.table(), COLUMNS, 20.0, site="North", adjacency="add_remove", delta=1e-5,
             people=People("patient", max_rows=2), )  # fmt: skip
         own = self.table()["patient"].value_counts().clip(upper=2).sum()
         assert abs(released.num_rows - own) < 60

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from made_up import in_columns
 
 from sdv_privpgd.base.domain import Grouping
-from sdv_privpgd.base.half_spaces import Cut, Line
+from sdv_privpgd.base.linear_thresholds import Cut, Line
 from sdv_privpgd.columns.bins import SIGNED_POWERS
 from sdv_privpgd.columns.readings import Rarer, Reading
 from sdv_privpgd.columns.schema import Schema
@@ -19,7 +19,7 @@ from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.counting import MOST, units_of, weights_of
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Records
-from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
+from sdv_privpgd.privacy.ledger import PrivacyLedger, SharedLedger
 from sdv_privpgd.privacy.queries import (
     Adjacency,
     CountQuery,
@@ -68,7 +68,7 @@ def table(rows, most):
 
 
 def curator(rows, most):
-    return table(rows, most).curator(SCHEMA, Books(ledger(most)))
+    return table(rows, most).curator(SCHEMA, SharedLedger(ledger(most)))
 
 
 @given(rows=ROWS, others=ROWS, most=st.integers(1, 4), data=st.data())
@@ -97,7 +97,7 @@ def test_rarer_values_of_a_person_count_as_one_in_few_columns(rows, others, most
     readings = [Reading(name=name, asks=asks, cells=GRID) for name in "xy"]
     rarer, found = Rarer({"x": [], "y": ["b"]}, columns), []
     for each in (rows, [*rows, *(("A", x, y) for _, x, y in others)]):
-        first = table(each, most).first_look(readings, Books(ledger(most)), rarer=rarer)
+        first = table(each, most).first_queries(readings, SharedLedger(ledger(most)), rarer=rarer)
         pairs = {name: first._values.counts(name).pairs() for name in "xy"}
         found.append({(name, key): n for name, own in pairs.items() for key, n in own})
         assert (first._values.most, first._values.parts) == (columns, rarer.parts)
@@ -115,7 +115,7 @@ def test_a_first_look_weighs_values_as_it_does_rows(rows, others, most):
     reading = Reading(name="y", asks=frozenset(["categories"]), cells=GRID)
     found = []
     for each in (rows, [*rows, *(("A", x, y) for _, x, y in others)]):
-        first = table(each, most).first_look([reading], Books(ledger(most)))
+        first = table(each, most).first_queries([reading], SharedLedger(ledger(most)))
         counted = dict(first._values.counts("y").pairs())
         found.append(counted)
         people = {(type(row[0]), row[0]) for row in each}
@@ -189,8 +189,8 @@ class Crowd(Records):
 )  # fmt: skip
 def test_sums_over_a_crowd_do_not_wrap_around(query, times):
     """A million million of a person, and one more: the difference is one, and answers are right."""
-    books = Books(ledger(MOST))
-    alone = table([("A", 2, "a")], MOST).curator(SCHEMA, books)._dataset
+    shared = SharedLedger(ledger(MOST))
+    alone = table([("A", 2, "a")], MOST).curator(SCHEMA, shared)._dataset
     (one,) = answers([query], alone)
     crowd = Crowd(alone._inner, times)
     many = WeighedRecords(crowd, alone.domain, alone._weighing)
@@ -199,7 +199,7 @@ def test_sums_over_a_crowd_do_not_wrap_around(query, times):
     (after,) = answers([query], many)
     assert (after - before).tolist() == one.tolist()
     assert before.tolist() == (one.astype(object) * times).tolist()
-    (noisy,) = Curator(many, books).measure([query], books.ledger.budget, what="a crowd")
+    (noisy,) = Curator(many, shared).measure([query], shared.ledger.budget, what="a crowd")
     assert noisy.answer.dtype == np.float64
     expected = (one.astype(object) * (times + 1) / units_of(MOST)).astype(float)
     assert (

@@ -1,4 +1,4 @@
-"""What holders' answers add up to: the table of all their people, and one person's part in it."""
+"""What sites' answers add up to: the table of all their people, and one person's part in it."""
 
 import numpy as np
 from hypothesis import given
@@ -13,7 +13,7 @@ from sdv_privpgd.privacy.queries import (
     MarginalQuery,
     Measurement,
 )
-from sdv_privpgd.releases.combining import pooled
+from sdv_privpgd.releases.combination import pooled
 
 DOMAIN = Domain(("a", "b", "c"), (2, 3, 4))
 GROUPING = Grouping.of({"a": np.array([0, 1]), "b": np.array([0, 1, 1]), "c": np.arange(4) // 2})
@@ -28,7 +28,7 @@ tables = st.lists(record, max_size=8)
 
 
 def answered(records, stddev, more=()):
-    """What a holder of these records would say if there were no noise."""
+    """What a site of these records would say if there were no noise."""
     data = Dataset(DOMAIN, np.array(records, dtype=np.int64).reshape(-1, len(DOMAIN)))
     return [
         Measurement(query=query, answer=query.answer(data), stddev=stddev)
@@ -40,16 +40,16 @@ def answered(records, stddev, more=()):
     st.lists(st.tuples(tables, st.floats(0.5, 50), st.booleans()), min_size=1, max_size=4),
     st.permutations(range(4)),
 )
-def test_exact_answers_add_up_to_the_table_of_all(holders, order):
+def test_exact_answers_add_up_to_the_table_of_all(sites, order):
     """Also where some have measured more, within what all have, and once or twice."""
     extra = [MarginalQuery(("b",)), MarginalQuery(("a", "b"))]
-    of_holders = [
+    of_sites = [
         answered(records, stddev, extra if asks_more else ())
-        for records, stddev, asks_more in holders
+        for records, stddev, asks_more in sites
     ]
-    whole = answered([each for records, _, _ in holders for each in records], 1.0)
-    places = [place for place in order if place < len(holders)]
-    found = pooled(DOMAIN, [of_holders[place] for place in places])
+    whole = answered([each for records, _, _ in sites for each in records], 1.0)
+    places = [place for place in order if place < len(sites)]
+    found = pooled(DOMAIN, [of_sites[place] for place in places])
     assert found.left_out == ()
     known = {measured.query: measured.answer for measured in found.measurements}
     for measured in whole:

@@ -16,7 +16,7 @@ from sdv_privpgd.columns.readings import Readable, Reading, attribute_of
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.counting import Weights
 from sdv_privpgd.privacy.curator import Curator
-from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
+from sdv_privpgd.privacy.ledger import PrivacyLedger, SharedLedger
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery, DependenceQuery, MarginalQuery
 from sdv_privpgd.sources.frames import FrameSource
 
@@ -34,8 +34,8 @@ CELLS = (
 ROW = st.tuples(CELLS, st.integers(0, 2), st.sampled_from("ab"))
 
 
-def books(weights):
-    return Books(PrivacyLedger.open(100.0, 1e-5, Adjacency.ADD_REMOVE, weights=weights))
+def shared(weights):
+    return SharedLedger(PrivacyLedger.open(100.0, 1e-5, Adjacency.ADD_REMOVE, weights=weights))
 
 
 def table(rows, weights):
@@ -43,7 +43,7 @@ def table(rows, weights):
 
 
 def records(rows, weights):
-    return table(rows, weights).curator(SCHEMA, books(weights))._dataset
+    return table(rows, weights).curator(SCHEMA, shared(weights))._dataset
 
 
 @given(rows=st.lists(ROW, max_size=15), row=ROW, other=ROW, weights=WEIGHTS)
@@ -63,7 +63,7 @@ def test_a_row_changes_answers_by_no_more_than_is_charged_for(rows, row, other, 
 
 def charged(query, weights):
     """The squared sensitivities that the ledger has, of a row more and of another one."""
-    own = books(weights)
+    own = shared(weights)
     Curator(records([(1, 0, "a")], weights), own).measure(
         [query], own.ledger.budget / 2, what="a question"
     )
@@ -78,7 +78,7 @@ def test_a_first_look_weighs_values_as_it_does_rows(rows, row, weights):
     of_weights = Readable(name="w", facts=WeightFacts(low=weights.low, high=weights.high))
     found, read = [], []
     for each in (rows, [*rows, row]):
-        first = table(each, weights).first_look([reading, of_weights], books(weights))
+        first = table(each, weights).first_queries([reading, of_weights], shared(weights))
         read.append(MarginalQuery((attribute_of("read", "w"),)).answer(first._dataset))
         counted = dict(first._values.counts("y").pairs())
         total = CountQuery().answer(first._dataset)[0]

@@ -10,7 +10,7 @@ from selecting import STRATEGIES
 from small_engine import measured_by
 
 from sdv_privpgd.base.domain import Domain
-from sdv_privpgd.base.half_spaces import Line
+from sdv_privpgd.base.linear_thresholds import Line
 from sdv_privpgd.methods import Engine, pipeline
 from sdv_privpgd.methods.adaptive import AIM, MWEM, Adaptive
 from sdv_privpgd.methods.mst import MST
@@ -18,7 +18,7 @@ from sdv_privpgd.methods.privpgd import PrivPGD
 from sdv_privpgd.methods.rap_plus_plus import RAPPlusPlus
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
+from sdv_privpgd.privacy.ledger import PrivacyLedger, SharedLedger
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery, GroupedMarginalQuery, MarginalQuery
 
 
@@ -103,7 +103,7 @@ def cases(draw):
         draw(st.sampled_from(Adjacency)),
         draw(st.integers(1, 3)),
     )
-    curator = Curator(table, Books(ledger, words=rng.bytes))
+    curator = Curator(table, SharedLedger(ledger, words=rng.bytes))
     engine = Arbitrary(draw(st.integers(0, 100)), draw(st.booleans()))
     return curator, strategy, engine, draw(st.sampled_from([0, Fraction(1, 3), Fraction(6, 7)]))
 

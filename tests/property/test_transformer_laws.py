@@ -15,7 +15,7 @@ from encoding import Codec
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from sdv_privpgd.columns.bins import Categories, Interval, Ticks
+from sdv_privpgd.columns.bins import Categories, Reals, Ticks
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.plugin.generators import ColumnTransformer
 
@@ -223,7 +223,7 @@ def test_values_on_the_lattice_come_back_exactly(column, data):
     pd.testing.assert_frame_equal(back, table)
 
 
-@given(numerical().filter(lambda column: isinstance(column.column.cells, Interval)), st.data())
+@given(numerical().filter(lambda column: isinstance(column.column.cells, Reals)), st.data())
 def test_real_values_come_back_as_nearly_as_floats_allow(column, data):
     cells = column.column.cells
     assume(column.column.merging is None)  # of a code's cells some hardly occur, or never
@@ -245,7 +245,7 @@ def test_the_order_of_values_is_the_order_of_codes_and_positions(column, data):
 def test_decoded_numbers_stay_in_their_range(column, positions):
     facts = column.column
     scale = 10.0 ** (facts.decimal_places or 0)
-    if isinstance(facts.cells, Interval):
+    if isinstance(facts.cells, Reals):
         low, high = facts.cells.low, facts.cells.high
     else:
         low, high = facts.cells.first / scale, facts.cells.last / scale

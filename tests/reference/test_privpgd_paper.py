@@ -10,7 +10,7 @@ from references.wasserstein import cell_centers, sliced_w1
 
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.synthesize.particles.descent import ParticleGradientDescent
-from sdv_privpgd.synthesize.particles.published import AdamStep, SoftmaxProjection
+from sdv_privpgd.synthesize.particles.paper import AdamStep, SoftmaxProjection
 from sdv_privpgd.synthesize.particles.steps import Pull, stratified_directions
 
 

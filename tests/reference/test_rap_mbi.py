@@ -6,7 +6,7 @@ from answers import margin, noisy_answers, number_of_rows
 from made_up import quiet
 
 from sdv_privpgd.base.domain import Domain
-from sdv_privpgd.synthesize.relaxed import RelaxedProjection
+from sdv_privpgd.synthesize.relaxed_projection import RelaxedProjection
 
 DOMAIN = Domain(tuple("abcde"), (2, 3, 4, 3, 2))
 COMPONENTS = 50

@@ -25,7 +25,7 @@ from scipy.stats import binom
 from small_engine import MaximumEntropy
 
 from sdv_privpgd.inference.intervals import KINDS
-from sdv_privpgd.methods.fixed import AllKWay
+from sdv_privpgd.methods.k_way import AllKWay
 from sdv_privpgd.privacy.queries import Adjacency
 
 LEVEL, ALPHA = 0.95, 2e-8

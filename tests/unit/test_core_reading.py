@@ -10,7 +10,7 @@ from sdv_privpgd import privacy
 
 PACKAGE = Path(sdv_privpgd.__file__).parent
 LISTED = re.findall(r"^ *``([\w/.]+)`` +([\d,]+) +\S", privacy.__doc__ or "", re.MULTILINE)
-FIRST_OTHER = next(each for each in LISTED if each[0] == "sources/opening.py")
+FIRST_OTHER = next(each for each in LISTED if each[0] == "sources/locate.py")
 NOTHING_PRIVATE = {"__init__.py", "ledger_file.py"}
 
 

@@ -10,11 +10,11 @@ import pytest
 
 from sdv_privpgd import Boolean, Categorical, Measured, fit_table, measure, read_domain
 from sdv_privpgd.base.files import DamagedFileError, write_archive
-from sdv_privpgd.cli.documents import read_json
+from sdv_privpgd.cli.checkpoint import fitted
 from sdv_privpgd.cli.journal import Journal
-from sdv_privpgd.cli.keeping import fitted
-from sdv_privpgd.cli.saying import CommandError
-from sdv_privpgd.cli.writing import Outputs
+from sdv_privpgd.cli.messages import CommandError
+from sdv_privpgd.cli.metadata_files import read_json
+from sdv_privpgd.cli.output_files import Outputs
 from sdv_privpgd.synthesize.particles.compiler import is_compiled
 
 FLIPS = 300
@@ -31,7 +31,7 @@ def files(tmp_path_factory):
     """One of each kind, how it is read, and what it says."""
     folder = tmp_path_factory.mktemp("whole")
     columns = {"ward": Categorical(["A", "B"]), "ill": Boolean()}
-    released = measure(table(), columns, 1.0, holder="North")
+    released = measure(table(), columns, 1.0, site="North")
     released.save(folder / "release.zip")
     (folder / "ledger.json").write_text(released.ledger.to_json() + "\n")
     fit_table(table(), columns, 1.0, method="mst").save(folder / "model.zip")
@@ -40,7 +40,7 @@ def files(tmp_path_factory):
 
 def read_release(path):
     read = Measured.load(path)
-    facts = (read.holder, read.date, read.strategy, read.columns, read.ledger)
+    facts = (read.site, read.date, read.strategy, read.columns, read.ledger)
     return repr((facts, [(each.query, each.stddev, each.answer.tolist()) for each in read.answers]))
 
 

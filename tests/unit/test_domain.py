@@ -7,7 +7,7 @@ from itertools import combinations
 import pytest
 
 from sdv_privpgd.base.domain import Domain, Grouping
-from sdv_privpgd.columns.bins import SIGNED_POWERS, Interval, Ticks
+from sdv_privpgd.columns.bins import SIGNED_POWERS, Reals, Ticks
 from sdv_privpgd.fitting.description import Description
 
 
@@ -47,7 +47,7 @@ def test_a_malformed_domain_is_refused(attributes, sizes, message):
 
 FIELDS_ALONE = [
     Grouping(("a", "b"), ((0, 0, 1), (0, 1))),
-    Interval(0.0, 9.0, 3),
+    Reals(0.0, 9.0, 3),
     SIGNED_POWERS,
     Ticks(0, 9, 1, (0, 5)),
     Description.of(

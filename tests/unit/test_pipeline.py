@@ -10,7 +10,7 @@ from answers import open_curator
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.estimate.features import SigmoidSumQuery
 from sdv_privpgd.methods import pipeline
-from sdv_privpgd.methods.fixed import AllKWay
+from sdv_privpgd.methods.k_way import AllKWay
 from sdv_privpgd.methods.pipeline import SMALL_SHARE
 from sdv_privpgd.privacy.ledger import PrivacyBudgetError
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery

@@ -10,7 +10,7 @@ from answers import open_curator
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.base.progress import Shares, heard, one_step, silent
 from sdv_privpgd.methods import ParticleGradientDescent, pipeline
-from sdv_privpgd.methods.fixed import AllKWay
+from sdv_privpgd.methods.k_way import AllKWay
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.sources import frames

@@ -16,7 +16,7 @@ REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
 SHAPES = [(1, 1), (14, 1), (3, 5)]
 
 
-def books(adjacency, rows=1, **whose):
+def shared(adjacency, rows=1, **whose):
     return PrivacyLedger.open(1.0, 1e-5, adjacency, rows, **whose)
 
 
@@ -35,7 +35,7 @@ def test_delta_is_its_bound_and_hardly_more(sigmas, stddev, shape):
     chance = chance_by_definition(stddev, threshold, *shape)
     for adjacency, delta in ((ADD, chance), (REPLACE, chance + chance / (1 - chance))):
         columns, rows = shape
-        found = thresholded_delta(stddev, threshold, columns, books(adjacency, rows))
+        found = thresholded_delta(stddev, threshold, columns, shared(adjacency, rows))
         if chance >= Fraction(1, 2):
             assert found == 1
         else:
@@ -44,7 +44,7 @@ def test_delta_is_its_bound_and_hardly_more(sigmas, stddev, shape):
 
 @pytest.mark.parametrize("adjacency", Adjacency)
 def test_deltas_of_one_a_half_and_exactly_the_reserve_are_decided_alike(adjacency, monkeypatch):
-    one, three = books(adjacency), books(adjacency, 3)
+    one, three = shared(adjacency), shared(adjacency, 3)
     assert thresholded_delta(1.0, 2, 1, one) < 1  # a chance of 0.31
     assert thresholded_delta(1.0, 2, 2, one) == 1  # twice that
     assert thresholded_delta(10.0, -50, 1, one) == 1
@@ -56,7 +56,7 @@ def test_deltas_of_one_a_half_and_exactly_the_reserve_are_decided_alike(adjacenc
     monkeypatch.setattr(thresholding, "_RELATIVE_ERROR", 0.0)
     monkeypatch.setattr(thresholding, "erfc", lambda x: 0.5)
     assert thresholded_delta(1.0, 3, 2, one) == 1
-    assert thresholded_delta(1.0, 3, 1, books(ADD)) == Fraction(1, 4)
+    assert thresholded_delta(1.0, 3, 1, shared(ADD)) == Fraction(1, 4)
 
 
 @pytest.mark.parametrize("adjacency", Adjacency)
@@ -66,7 +66,7 @@ def test_deltas_of_one_a_half_and_exactly_the_reserve_are_decided_alike(adjacenc
     "delta", [Fraction(1e-12), Fraction(1e-6), Fraction(1, 10), Fraction(1, 2)]
 )
 def test_the_threshold_is_the_smallest_that_keeps_delta(delta, stddev, shape, adjacency):
-    columns, ledger = shape[0], books(adjacency, shape[1])
+    columns, ledger = shape[0], shared(adjacency, shape[1])
     threshold = threshold_for(stddev, delta, columns, ledger)
     assert thresholded_delta(stddev, threshold, columns, ledger) <= delta
     assert thresholded_delta(stddev, threshold - 1, columns, ledger) > delta
@@ -77,7 +77,7 @@ def test_the_threshold_is_the_smallest_that_keeps_delta(delta, stddev, shape, ad
 def test_the_search_begins_where_it_ends(shape, adjacency, monkeypatch):
     """Else it would take as long as the noise is large."""
     tried, (columns, rows) = [], shape
-    plain = books(adjacency, rows)
+    plain = shared(adjacency, rows)
 
     def counted(stddev, threshold, *shape):
         tried.append(threshold)

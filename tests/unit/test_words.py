@@ -1,6 +1,8 @@
 """One word for one idea: names that were given up do not come back."""
 
+import ast
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -27,6 +29,50 @@ def test_a_retired_word_stays_away(word):
         and not (word == "ColumnTransformer" and path.parent.name == "plugin")
     ]
     assert not found, RETIRED[word]
+
+
+RENAMED = {
+    "Books Account WatchedBooks Purchase saying keeping documents": "ledger, session, messages",
+    "told asked asking opening": "options, parse_options, a question",
+    "Wanted Part wish Wish": "condition",
+    "Fenced fenced outside unseen unread unmet": "out_of_range, undetected, unparsed",
+    "Look FirstLook first_look surely_held doubts": "queries, support, diagnostics",
+    "refine finish half_spaces holder holders": "add_budget, resume, local_search, site",
+}
+"""Names of modules, classes, functions and fields that were given up for the field's."""
+KEPT = {("report/page.py", "Part"), ("report/evaluation.py", "outside")}
+FIELDS = {"accounting", "counting", "denoising", "encoding", "learning", "recoding"}
+FIELDS |= {"thresholding", "training"}
+"""Modules that are called as the field calls what they do."""
+
+
+def names_of(path):
+    yield path.stem
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ClassDef | ast.FunctionDef):
+            yield node.name.removeprefix("_")
+        if isinstance(node, ast.ClassDef):
+            own = (each for each in node.body if isinstance(each, ast.AnnAssign))
+            yield from (each.target.id for each in own if isinstance(each.target, ast.Name))
+
+
+@pytest.mark.parametrize("words", RENAMED)
+def test_a_name_that_was_given_up_stays_away(words):
+    own = ((path.relative_to(ROOT).as_posix(), names_of(path)) for path in ROOT.rglob("*.py"))
+    found = {(path, name) for path, names in own for name in names if name in words.split()}
+    assert not found - KEPT, RENAMED[words]
+
+
+def test_no_class_has_the_name_of_another_and_no_module_that_of_an_act():
+    classes = Counter(
+        node.name
+        for path in ROOT.rglob("*.py")
+        for node in ast.parse(path.read_text()).body
+        if isinstance(node, ast.ClassDef)
+    )
+    assert [name for name, number in classes.items() if number > 1] == []
+    acts = {path.stem for path in ROOT.rglob("*.py") if path.stem.endswith(("ing", "ed"))}
+    assert acts <= FIELDS
 
 
 PROSE = {

@@ -119,7 +119,7 @@ class _Trained(Method):
         if any(charge.mechanism == TRAINED for charge in ledger.charges):
             raise PrivacyBudgetError(
                 "A training by private gradients has used up the part of delta that it needs, so "
-                "it cannot be refined: fit anew."
+                "no budget can be added to it: fit anew."
             )
         rows = ledger.rows_counted * (2 if ledger.adjacency is Adjacency.REPLACE_ONE else 1)
         mu, kept = math.sqrt(ledger.remaining * (1 - TABLES)) / rows, _kept(ledger)
@@ -145,7 +145,7 @@ class _Trained(Method):
         if refused := self.refusal(domain):
             raise ImportError(f"{type(self).__name__} cannot be used: {refused}")
         self.require_budget(ledger)
-        from sdv_privpgd.methods.dp_sgd.training import Trainer
+        from sdv_privpgd.methods.dp_sgd.training import OpacusTrainer
 
         cliques, share = self.cliques(domain), ledger.remaining * TABLES
         found = measure_tables(curator, cliques, "all 1-way marginals", share, progress)
@@ -159,7 +159,7 @@ class _Trained(Method):
             rate=min(Fraction(math.ceil(self.batch / total * grain), grain), Fraction(1)),
             steps=self.steps,
         )
-        trainer = Trainer(network, query, min(self.batch, math.ceil(total)))
+        trainer = OpacusTrainer(network, query, min(self.batch, math.ceil(total)))
         ledger = curator.ledger
         weights = curator.train(trainer, ledger.remaining, _kept(ledger), progress=progress)
         return [*found, weights]

@@ -169,7 +169,7 @@ def _noisy(sums: np.ndarray, stddev: float, words: WordSource) -> np.ndarray:
     return sums + rounded_gaussian(stddev, sums.size, words).reshape(sums.shape)
 
 
-class Trainer:
+class OpacusTrainer:
     """Trains a network: what the curator charges, it keeps to.
 
     ``noise`` is that of each step, in clips, once it is prepared.

@@ -35,23 +35,23 @@ from sdv_privpgd.estimate.prior import (
 )
 from sdv_privpgd.privacy.queries import MarginalQuery, Measurement, Query
 from sdv_privpgd.synthesize.engine import Engine, Model, Particles, default_number
-from sdv_privpgd.synthesize.particles import binned
-from sdv_privpgd.synthesize.particles.batched_finish import BatchedFinish
+from sdv_privpgd.synthesize.particles import binned_displacement
+from sdv_privpgd.synthesize.particles.batched_local_search import BatchedSearch
 from sdv_privpgd.synthesize.particles.batched_projection import BatchedProjection
 from sdv_privpgd.synthesize.particles.compiler import HAS_NUMBA, is_compiled
-from sdv_privpgd.synthesize.particles.finish import (
-    ExchangeFinish,
-    Finish,
-    emptied_targets,
-    propose,
-    take_proposals,
-)
 from sdv_privpgd.synthesize.particles.kernels import (
     KERNELS,
     Kernel,
     PackedTargets,
     Positions,
     choose_kernel,
+)
+from sdv_privpgd.synthesize.particles.local_search import (
+    ExchangeSearch,
+    LocalSearch,
+    emptied_targets,
+    propose,
+    take_proposals,
 )
 from sdv_privpgd.synthesize.particles.penalties import Loss, Penalty
 from sdv_privpgd.synthesize.particles.projection import (
@@ -64,7 +64,7 @@ from sdv_privpgd.synthesize.particles.steps import (
     StepRule,
     TransportStep,
     draw_steps,
-    looks,
+    draw_views,
     mean_loss,
     steps_by_pulls,
     stretches,
@@ -160,7 +160,7 @@ class ParticleGradientDescent(Engine):
     projection: Projection = field(
         default_factory=CompiledProjection if HAS_NUMBA else BatchedProjection
     )
-    finish: Finish | None = field(default_factory=ExchangeFinish)
+    local_search: LocalSearch | None = field(default_factory=ExchangeSearch)
     penalties: Sequence[Penalty] = ()
     possible: Possible = field(default_factory=dict, compare=False)
     stratified: bool = True
@@ -207,7 +207,7 @@ class ParticleGradientDescent(Engine):
         10
         """
         # Here, because the default needs none of it.
-        from sdv_privpgd.synthesize.particles.published import AdamStep, SoftmaxProjection
+        from sdv_privpgd.synthesize.particles.paper import AdamStep, SoftmaxProjection
 
         published = cls(
             num_particles=100_000,
@@ -219,7 +219,7 @@ class ParticleGradientDescent(Engine):
             start="uniform",
             targets="raw",
             projection=SoftmaxProjection(),
-            finish=None,
+            local_search=None,
             stratified=False,
         )
         return replace(published, **changes)
@@ -229,7 +229,7 @@ class ParticleGradientDescent(Engine):
         """How often a fit visits each table."""
         if self.epochs is not None:
             return self.epochs
-        return _EPOCHS if self.finish is not None and not self.penalties else _EPOCHS_ALONE
+        return _EPOCHS if self.local_search is not None and not self.penalties else _EPOCHS_ALONE
 
     @property
     def takes_quadrants(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -242,13 +242,15 @@ class ParticleGradientDescent(Engine):
 
     def warm(self, model: Model, num_rows: int, seed: int) -> "ParticleGradientDescent":
         """Returns the engine with few epochs and sweeps, and no more particles than it needs."""
-        finish, number = self.finish, model.block
-        if finish is not None:
-            finish = replace(finish, sweeps=min(finish.sweeps, _WARM_SWEEPS))
+        local_search, number = self.local_search, model.block
+        if local_search is not None:
+            local_search = replace(local_search, sweeps=min(local_search.sweeps, _WARM_SWEEPS))
         if number > _WARM_PARTICLES:  # about a part of the rows, as by default
             number = -(-num_rows // -(-num_rows // _WARM_PARTICLES))
         epochs, number = min(self.num_epochs, _WARM_EPOCHS), min(number, model.block)
-        return replace(self, seed=seed, epochs=epochs, num_particles=number, finish=finish)
+        return replace(
+            self, seed=seed, epochs=epochs, num_particles=number, local_search=local_search
+        )
 
     def reads(self, domain: Domain) -> set[str]:
         """Returns the attributes that penalties read."""
@@ -274,7 +276,7 @@ class ParticleGradientDescent(Engine):
         """
         generator = torch.Generator().manual_seed(self.seed)
         kernel = choose_kernel(self.kernel, enable_gpu=self.enable_gpu)
-        projection, finish = self._on(kernel.device)
+        projection, local_search = self._on(kernel.device)
         prior = None
         if self.prior is not None and self.takes_prior:
             prior = weighted(domain, measurements, self.prior, seed=self.seed, progress=progress)
@@ -296,7 +298,7 @@ class ParticleGradientDescent(Engine):
         losses = [(each.weight, each.loss(domain, measurements)) for each in self.penalties]
         # Line 2: the start.
         start, epochs = prior if warm_start is None else warm_start, self.num_epochs
-        if start is prior is not None and finish is not None and not self.penalties:
+        if start is prior is not None and local_search is not None and not self.penalties:
             epochs = min(epochs, _WARM_EPOCHS)
         positions = self._start(domain, number, agreed.one_way, start, generator)
         curve: dict[int, float] = {}
@@ -307,26 +309,28 @@ class ParticleGradientDescent(Engine):
             )
         # Line 8: finalization.
         codes = nearest_codes(positions.T, domain.sizes).cpu().numpy()
-        if goals and finish is not None:
+        if goals and local_search is not None:
             full = probabilities(domain, goals, weights)
             grouped = grouped_targets(agreed, full) if self.targets != "raw" else {}
             full, fixed = emptied_targets(full, self.possible), self.reads(domain)
-            codes = finish(
+            codes = local_search(
                 codes, domain, full, self.seed, grouped=grouped, fixed=fixed, progress=progress
             )
         return Particles(domain=domain, codes=codes, losses=curve, prior=use)
 
-    def _on(self, device: torch.device) -> tuple[Projection, Finish | None]:
+    def _on(self, device: torch.device) -> tuple[Projection, LocalSearch | None]:
         """The projection and the finish of a device: on CUDA the default ones work in batches."""
-        projection, finish = self.projection, self.finish
+        projection, local_search = self.projection, self.local_search
         if isinstance(projection, BatchedProjection):
             projection = replace(projection, device=str(device))
         elif isinstance(projection, CompiledProjection) and device.type == "cuda":
             projection = BatchedProjection(**asdict(projection), device=str(device))
-        is_batched = isinstance(finish, BatchedFinish) or device.type == "cuda" or not HAS_NUMBA
-        if finish is not None and is_batched:
-            finish = BatchedFinish(sweeps=finish.sweeps, device=str(device))
-        return projection, finish
+        is_batched = (
+            isinstance(local_search, BatchedSearch) or device.type == "cuda" or not HAS_NUMBA
+        )
+        if local_search is not None and is_batched:
+            local_search = BatchedSearch(sweeps=local_search.sweeps, device=str(device))
+        return projection, local_search
 
     def _start(
         self,
@@ -376,7 +380,7 @@ class ParticleGradientDescent(Engine):
             num_slices=self.num_slices,
             stratified=self.stratified,
         )
-        views = looks(targets, len(positions), self.seed)
+        views = draw_views(targets, len(positions), self.seed)
         positions, targets = positions.to(kernel.device), targets.to(kernel.device)
         curve = {0: mean_loss(positions, targets, kernel, views)}
         visits = None
@@ -495,7 +499,14 @@ def must_compile(*, enable_gpu: bool) -> bool:
     """Whether numba would have to compile something for a fit, because it is not on disk yet."""
     if not HAS_NUMBA or choose_kernel("auto", enable_gpu=enable_gpu).device.type != "cpu":
         return False
-    loops = binned.sort_cells, binned.pass_part, binned.set_goals, improve, propose, take_proposals
+    loops = (
+        binned_displacement.sort_cells,
+        binned_displacement.pass_part,
+        binned_displacement.set_goals,
+        improve,
+        propose,
+        take_proposals,
+    )
     return not all(map(is_compiled, loops))
 
 

@@ -2,8 +2,8 @@
 
 Each back end has ``displacement``, the sliced W2 gradient of a batch of tables with its losses, and
 ``descend``, which takes many steps along it. Those here sort: they are exact, and work on any
-device in torch's own operations. Those of ``binned`` are compiled for the CPU, take ranks from
-histograms, and agree up to rounding.
+device in torch's own operations. Those of ``binned_displacement`` are compiled for the CPU, take
+ranks from histograms, and agree up to rounding.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -86,9 +86,13 @@ def choose_kernel(name: str, *, enable_gpu: bool) -> Kernel:
     """The kernel of this name; for "auto", the fastest one that this machine can run."""
     device = torch.device("cuda" if enable_gpu and torch.cuda.is_available() else "cpu")
     if name == "numba" or (name == "auto" and device.type == "cpu" and HAS_NUMBA):
-        from sdv_privpgd.synthesize.particles import binned  # it takes the targets from here
+        from sdv_privpgd.synthesize.particles import (
+            binned_displacement,  # it takes the targets from here
+        )
 
-        return Kernel(torch.device("cpu"), binned.displacement, binned.descend)
+        return Kernel(
+            torch.device("cpu"), binned_displacement.displacement, binned_displacement.descend
+        )
     return Kernel(device, displacement, descend)
 
 

@@ -143,7 +143,7 @@ def stretches(num_epochs: int) -> Iterator[tuple[int, int]]:
         before = epoch
 
 
-def looks(targets: PackedTargets, num_attributes: int, seed: int) -> list[Draw]:
+def draw_views(targets: PackedTargets, num_attributes: int, seed: int) -> list[Draw]:
     """One visit of each table along one direction, to be taken again at each look."""
     generator = torch.Generator().manual_seed(seed)
     return list(draw_steps(targets, num_attributes, [0], 1, generator, batch_size=_BATCH))

@@ -35,13 +35,13 @@ from sdv_privpgd.benchmark.show import (
     table_of_arms,
     write_exchange,
 )
-from sdv_privpgd.benchmark.tables import Table, decoded
-from sdv_privpgd.columns.parsing import read_table
+from sdv_privpgd.benchmark.tables import RealTable, decoded
+from sdv_privpgd.columns.parser import read_table
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.methods.fixed import Independent
+from sdv_privpgd.methods.k_way import Independent
 from sdv_privpgd.methods.method import ENGINES, Method, engine_of, named_methods
 from sdv_privpgd.privacy.accounting import mu_squared_of
-from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
+from sdv_privpgd.privacy.ledger import PrivacyLedger, SharedLedger
 from sdv_privpgd.privacy.queries import Adjacency
 
 DELTA = 1e-5
@@ -169,9 +169,9 @@ def test_the_stopwatch_puts_all_time_down_to_stages():
     for _ in watch([1], "descend"):
         now[0] += 4
     now[0] += 7
-    watch.lap("finish")
+    watch.lap("local_search")
     assert watch.seconds == {
-        "encode": 5, "measure": 6, "consistency": 3, "start": 2, "descend": 4, "finish": 7
+        "encode": 5, "measure": 6, "consistency": 3, "start": 2, "descend": 4, "local_search": 7
     }  # fmt: skip
 
 
@@ -217,14 +217,16 @@ def table():
     )
     facts = read_table(WORDS, (), None)
     schema = Schema.of(facts, 16)
-    return Table(name="own", frame=frame, schema=schema, cells=16, label="ill", facts=facts)
+    return RealTable(name="own", frame=frame, schema=schema, cells=16, label="ill", facts=facts)
 
 
 def preprocessed(table, name, epsilon=3.0):
     preprocessing = Preprocessing(name=name)
     reserved = preprocessing.reserved(table, 1e-5)
-    books = Books(PrivacyLedger.open(epsilon, 1e-5, Adjacency.REPLACE_ONE, reserved=reserved))
-    return preprocessing.schema(table, table.frame, books, Independent()), books.ledger
+    shared = SharedLedger(
+        PrivacyLedger.open(epsilon, 1e-5, Adjacency.REPLACE_ONE, reserved=reserved)
+    )
+    return preprocessing.schema(table, table.frame, shared, Independent()), shared.ledger
 
 
 @pytest.mark.parametrize("name", PREPROCESSINGS)

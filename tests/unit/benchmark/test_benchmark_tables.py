@@ -5,14 +5,14 @@ import pandas as pd
 import pytest
 
 from sdv_privpgd.benchmark.single import clipped, value_scores
-from sdv_privpgd.benchmark.tables import TABLES, Table, load, load_own, read_rows
+from sdv_privpgd.benchmark.tables import TABLES, RealTable, load, load_own, read_rows
 from sdv_privpgd.columns.schema import Schema
 
 SMALL = ("acs_income_ne_2018", "adult", "bank", "california_housing", "diamonds", "nist")
 
 
 @pytest.fixture
-def words() -> Table:
+def words() -> RealTable:
     """Five categories in three cells, a nullable number, a flag."""
     facts = {
         "letter": {"sdtype": "categorical", "range_values": list("abcde")},
@@ -27,19 +27,19 @@ def words() -> Table:
         }
     )
     schema = Schema.from_sdv(facts, num_bins=3)
-    return Table(name="words", frame=frame, schema=schema, cells=3, label="flag")
+    return RealTable(name="words", frame=frame, schema=schema, cells=3, label="flag")
 
 
 def test_numbers_categories_and_labels_are_what_the_words_say(words):
     facts = {"sdtype": "numerical", "range_min": 0, "range_max": 100}
     schema = Schema.from_sdv({"age": facts, "dose": facts})
     frame = pd.DataFrame({"age": [3.0, np.nan, 70.0] * 20, "dose": [0.5, 1.0, 99.0] * 20})
-    table = Table(name="t", frame=frame, schema=schema, cells=8, label=None)
+    table = RealTable(name="t", frame=frame, schema=schema, cells=8, label=None)
     rows = table.decode(table.encode(frame), seed=0)
     assert (rows["age"].dropna() % 1 == 0).all()
     assert (rows["dose"].dropna() % 1 != 0).any()
     assert words.task == "classification"
-    numerical = Table(**{**vars(words), "label": "size"})
+    numerical = RealTable(**{**vars(words), "label": "size"})
     assert numerical.task == "regression"
     assert words.domain.sizes == (4, 4, 2)
     letters, sizes, flags = words.encode(words.frame).T.tolist()
@@ -52,7 +52,7 @@ def test_numbers_categories_and_labels_are_what_the_words_say(words):
 def test_the_split_is_the_papers_and_loses_no_row():
     frame = pd.DataFrame({"size": np.arange(1000) / 1000})
     schema = Schema.from_sdv({"size": {"sdtype": "numerical", "range_min": 0, "range_max": 1}})
-    train, test = Table(name="t", frame=frame, schema=schema, cells=32, label=None).split()
+    train, test = RealTable(name="t", frame=frame, schema=schema, cells=32, label=None).split()
     assert (len(train), len(test)) == (800, 200)
     assert sorted([*train["size"], *test["size"]]) == frame["size"].tolist()
     # What scikit-learn's split draws at seed 42: the first of its permutation of 1,000 are tests.
@@ -140,7 +140,7 @@ def test_decoded_rows_have_the_codes_that_they_are_of():
         "share": {"sdtype": "numerical", "range_min": 0.0, "range_max": 1.0},
     }
     schema = Schema.from_sdv(columns, num_bins=32)
-    table = Table(name="t", frame=pd.DataFrame(), schema=schema, cells=32, label=None)
+    table = RealTable(name="t", frame=pd.DataFrame(), schema=schema, cells=32, label=None)
     generator = np.random.default_rng(0)
     codes = generator.integers(0, table.domain.sizes, (3_000, 3))
     rows = table.decode(codes, seed=1)
@@ -156,7 +156,7 @@ def test_values_beyond_the_declared_range_are_errors_that_codes_do_not_show():
     }
     frame = pd.DataFrame({"far": [0, 5, 50, 100] * 25, "near": [0, 3, 6, 9] * 25})
     schema = Schema.from_sdv(columns, num_bins=32)
-    table = Table(name="t", frame=frame, schema=schema, cells=32, label=None)
+    table = RealTable(name="t", frame=frame, schema=schema, cells=32, label=None)
     clipped_rows = table.decode(table.encode(frame), seed=0)
     found = value_scores(table, frame, clipped_rows)
     assert found["decoded_column_l1"] == pytest.approx(0.5)  # half of one column of two

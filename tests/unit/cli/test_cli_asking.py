@@ -3,8 +3,8 @@
 import pytest
 
 from sdv_privpgd import Between
-from sdv_privpgd.cli.questions import question
-from sdv_privpgd.cli.saying import CommandError
+from sdv_privpgd.cli.fit_options import question
+from sdv_privpgd.cli.messages import CommandError
 from sdv_privpgd.inference import Question
 from sdv_privpgd.sources.texts import Signs
 

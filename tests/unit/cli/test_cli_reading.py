@@ -18,13 +18,13 @@ from encoding import numerical
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdv_privpgd.cli.reading import open_table, read_table, tables_in, types_in
-from sdv_privpgd.cli.saying import CommandError, in_options
-from sdv_privpgd.columns.dialect import Reading
+from sdv_privpgd.cli.input_files import open_table, read_table, tables_in, types_in
+from sdv_privpgd.cli.messages import CommandError, in_options
+from sdv_privpgd.columns.dialect import Dialect
 from sdv_privpgd.drafting.template import sdtype_of
 from sdv_privpgd.report import measures
 from sdv_privpgd.sources.source import SourceError
-from sdv_privpgd.sources.texts import UNREAD
+from sdv_privpgd.sources.texts import UNPARSED
 
 SECRET = "CANARYTEXT"
 PEOPLE = {
@@ -40,7 +40,7 @@ def read(tmp_path, text, facts=PEOPLE, name="table.csv", **how):
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     if facts is None and "names" not in how and not name.endswith("parquet"):
         how = {"header": True, **how}
-    return read_table(path, Reading(**how), facts)
+    return read_table(path, Dialect(**how), facts)
 
 
 def refused(*args, **kwargs):
@@ -133,19 +133,19 @@ def test_words_that_mean_missing_in_a_workbook_and_in_parquet(tmp_path):
     table.to_excel(tmp_path / "table.xlsx", index=False)
     facts = {"age": {"sdtype": "numerical"}, "ward": {"sdtype": "categorical"}}
     for known in (None, facts):
-        found = read_table(tmp_path / "table.xlsx", Reading(na=("-99", "-"), header=True), known)
+        found = read_table(tmp_path / "table.xlsx", Dialect(na=("-99", "-"), header=True), known)
         assert found["age"].isna().tolist() == [False, True, True]
         assert found["ward"].isna().tolist() == [False, True, False]
     table[["ward"]].to_parquet(tmp_path / "table.parquet")
     with pytest.raises(CommandError, match="--na is for text, and missing_codes"):
-        read_table(tmp_path / "table.parquet", Reading(na=("-",)), facts)
+        read_table(tmp_path / "table.parquet", Dialect(na=("-",)), facts)
 
 
 def test_decimals_with_a_comma_are_read_where_somebody_says_so(tmp_path):
     facts = {"price": {"sdtype": "numerical"}, "n": {"sdtype": "numerical"}}
     text = "price;n\n1,5;3\n-2,25;4\nnone of it;5\n"
     table = read(tmp_path, text, facts, sep=";", decimal=",")
-    assert table["price"].tolist() == [1.5, -2.25, UNREAD]  # it is there
+    assert table["price"].tolist() == [1.5, -2.25, UNPARSED]  # it is there
     assert table["n"].tolist() == [3, 4, 5]
     text = f"price;n\n1,5;{SECRET}\n"
     facts = {"price": {"sdtype": "numerical"}, "n": {"sdtype": "categorical"}}
@@ -190,12 +190,12 @@ def test_a_first_record_of_words_is_no_header_by_itself(tmp_path, kind, reads, d
     write = table.to_csv if kind == "text" else table.to_excel
     write(path, index=False, header=False)
     with pytest.raises(CommandError, match=told) as caught:
-        reads([path], Reading(dtypes={name: np.dtype(d) for name, d in dtypes.items()}))
+        reads([path], Dialect(dtypes={name: np.dtype(d) for name, d in dtypes.items()}))
     for option in ("--header", "--names A,B,...", "--no-header"):
         assert option in str(caught.value)
     assert SECRET not in str(caught.value)
-    assert len(read_table(path, Reading(header=False), None)) == 2
-    assert list(read_table(path, Reading(header=True), None)) == ["M", SECRET]
+    assert len(read_table(path, Dialect(header=False), None)) == 2
+    assert list(read_table(path, Dialect(header=True), None)) == ["M", SECRET]
 
 
 def test_names_of_the_metadata_are_names_and_a_header_unlike_them_is_not_quoted(tmp_path):
@@ -310,7 +310,7 @@ def test_types_that_are_declared_or_fit_are_those_of_text(tmp_path):
     assert str(table["ill"].dtype) == "boolean"
     # No cell decides whether a dtype is refused: what is no number is counted as such.
     text, dtypes = f"age,zip,ill\n{SECRET},01234,True\n7,01234,True\n", {"age": np.dtype("int64")}
-    assert read(tmp_path, text, dtypes=dtypes)["age"].tolist() == [UNREAD, 7]
+    assert read(tmp_path, text, dtypes=dtypes)["age"].tolist() == [UNPARSED, 7]
     assert "'wage'" in refused(tmp_path, text_of(), dtypes={"wage": np.dtype("int64")})
 
 
@@ -339,7 +339,7 @@ def test_groups_of_thousands_are_read_where_they_are_named(
     how = {"sep": ";", "decimal": decimal, "thousands": thousands}
     cells = read(tmp_path, f"n\n{cell}\n7\n", facts, **how)["n"]
     assert cells[1] == 7
-    assert cells[0] == (UNREAD if number is None else number)
+    assert cells[0] == (UNPARSED if number is None else number)
 
 
 def test_one_cell_decides_nothing_and_dates_are_read_one_by_one(tmp_path):
@@ -399,52 +399,52 @@ def workbook(tmp_path):
 
 def test_workbooks(workbook):
     cells = [list(PEOPLE), [34, "01234", True], [71, 98765, False], [None, "01234", None]]
-    assert_people(read_table(workbook(cells), Reading(), PEOPLE))
+    assert_people(read_table(workbook(cells), Dialect(), PEOPLE))
     day = pd.Timestamp("2020-01-05")
-    odd = read_table(workbook([["age", "zip", "ill"], ["<18", None, None]]), Reading(), PEOPLE)
-    assert odd["age"].tolist() == [UNREAD]
+    odd = read_table(workbook([["age", "zip", "ill"], ["<18", None, None]]), Dialect(), PEOPLE)
+    assert odd["age"].tolist() == [UNPARSED]
     facts = {"rate": {"sdtype": "numerical", "number_format": "12 %"}}
-    shares = read_table(workbook([["rate"], [0.12], ["13 %"]]), Reading(), facts)
-    assert shares["rate"].tolist() == [UNREAD, "13 %"]  # or is it 0.12 %?
-    table = read_table(workbook([["n", "day"], [1, day], [2.5, day]]), Reading(header=True), None)
+    shares = read_table(workbook([["rate"], [0.12], ["13 %"]]), Dialect(), facts)
+    assert shares["rate"].tolist() == [UNPARSED, "13 %"]  # or is it 0.12 %?
+    table = read_table(workbook([["n", "day"], [1, day], [2.5, day]]), Dialect(header=True), None)
     assert table["n"].tolist() == [1, 2.5]
     assert table["day"].tolist() == [day, day]
     path = workbook([["n", "code", "temp", "x"], [1, "07", 36.5, day], ["2", 8, "low", "-"]])
-    table = read_table(path, Reading(header=True), None)  # for detection no cells are of two kinds
+    table = read_table(path, Dialect(header=True), None)  # for detection no cells are of two kinds
     assert table["n"].tolist() == [1, 2]
     texts = [["07", "8"], ["36.5", "low"], [str(day), "-"]]
     assert [table[name].tolist() for name in ("code", "temp", "x")] == texts
     path, alley = workbook([["alley"], ["NA"], ["Grvl"]]), {"sdtype": "categorical"}
     for known, first in (({}, "NA"), ({"range_values": ["Grvl"]}, None)):
-        cells = read_table(path, Reading(header=True), {"alley": {**alley, **known}})["alley"]
+        cells = read_table(path, Dialect(header=True), {"alley": {**alley, **known}})["alley"]
         assert cells.fillna("").tolist() == [first or "", "Grvl"]
     path = workbook([["a", "b"], [1, 2]], [["c"], [SECRET]])
     with pytest.raises(CommandError, match="--sheet"):
-        read_table(path, Reading(header=True), None)
-    assert read_table(path, Reading(sheet="s1", header=True), None)["c"].tolist() == [SECRET]
+        read_table(path, Dialect(header=True), None)
+    assert read_table(path, Dialect(sheet="s1", header=True), None)["c"].tolist() == [SECRET]
     with pytest.raises(CommandError, match="no sheet 's2'"):
-        read_table(path, Reading(sheet="s2", header=True), None)
+        read_table(path, Dialect(sheet="s2", header=True), None)
     path = workbook([[34, SECRET], [71, "x"]])
-    assert len(read_table(path, Reading(names=("age", "note")), None)) == 2
+    assert len(read_table(path, Dialect(names=("age", "note")), None)) == 2
 
 
 def test_no_column_of_parquet_is_lost(tmp_path, capsys):
     frame = pd.DataFrame({"age": [1, 2]}, index=pd.Index(["x", "y"], name="person"))
     frame.to_parquet(tmp_path / "table.parquet")
-    table = read_table(tmp_path / "table.parquet", Reading(), None)
+    table = read_table(tmp_path / "table.parquet", Dialect(), None)
     assert table.to_dict("list") == {"person": ["x", "y"], "age": [1, 2]}
     assert capsys.readouterr().err == ""
     frame.rename_axis(None).to_parquet(tmp_path / "table.parquet")
-    assert list(read_table(tmp_path / "table.parquet", Reading(), None)) == ["age"]
+    assert list(read_table(tmp_path / "table.parquet", Dialect(), None)) == ["age"]
     assert "index without a name" in capsys.readouterr().err
     with pytest.raises(CommandError, match="leave out --names"):
-        read_table(tmp_path / "table.parquet", Reading(names=("a",)), None)
+        read_table(tmp_path / "table.parquet", Dialect(names=("a",)), None)
 
 
 def test_a_schema_says_what_is_a_date_or_a_decimal_where_pandas_has_objects(tmp_path):
     cells = {"day": [datetime.date(2020, 1, 1)], "pay": [Decimal("1.50")], "raw": [b"\xff"]}
     pd.DataFrame(cells).to_parquet(tmp_path / "table.parquet")
-    types = types_in([tmp_path / "table.parquet"], Reading())
+    types = types_in([tmp_path / "table.parquet"], Dialect())
     kinds = ["datetime", "numerical", "categorical"]
     assert [sdtype_of(name, dtype) for name, dtype in types.items()] == kinds
 
@@ -467,7 +467,7 @@ def test_pipes_and_missing_readers_are_refused(tmp_path, monkeypatch):
             path.touch()
         with pytest.raises(CommandError, match=told):
             tables_in(paths)
-    monkeypatch.setattr("sdv_privpgd.cli.reading.find_spec", lambda name: None)
+    monkeypatch.setattr("sdv_privpgd.cli.input_files.find_spec", lambda name: None)
     with pytest.raises(CommandError, match="pip install openpyxl"):
         tables_in([tmp_path / "table.xlsx"])
 
@@ -481,6 +481,6 @@ def test_what_cannot_be_read_is_withheld(tmp_path):
 @pytest.mark.parametrize("cell", [2, 2.5, "x"])
 def test_no_cell_of_a_workbook_decides_a_dtype(tmp_path, cell):
     pd.DataFrame({"n": [1, cell]}).to_excel(tmp_path / "table.xlsx", index=False)
-    how = Reading(dtypes={"n": pd.Int64Dtype()})
+    how = Dialect(dtypes={"n": pd.Int64Dtype()})
     source = open_table([tmp_path / "table.xlsx"], how, {"n": {"sdtype": "numerical"}})
     assert str(source.dtypes["n"]) == "Int64"

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from sdv_privpgd.cli.arguments import parser
-from sdv_privpgd.cli.saying import CommandError
-from sdv_privpgd.cli.writing import Outputs, write_rows
+from sdv_privpgd.cli.messages import CommandError
+from sdv_privpgd.cli.output_files import Outputs, write_rows
 
 
 @pytest.fixture
@@ -99,7 +99,7 @@ def test_a_folder_without_permission_is_told_with_its_reason(table, tmp_path, mo
     def refuse(*args):
         raise PermissionError(errno.EACCES, "Permission denied")
 
-    monkeypatch.setattr("sdv_privpgd.cli.writing.Path.open", refuse)
+    monkeypatch.setattr("sdv_privpgd.cli.output_files.Path.open", refuse)
     with outputs(table) as those, pytest.raises(CommandError) as caught:
         those.open("--out", tmp_path / "a.csv")
     assert str(caught.value) == f"Cannot write --out {tmp_path / 'a.csv'}: Permission denied."
@@ -153,7 +153,7 @@ def test_one_file_that_cannot_be_written_does_not_take_the_others(
 
     real, told = os.replace, []
     if place == "placing":
-        monkeypatch.setattr("sdv_privpgd.cli.writing.os.replace", refuse)
+        monkeypatch.setattr("sdv_privpgd.cli.output_files.os.replace", refuse)
     those = outputs(table)
     those.after_failure = told.append
     names = {"--out": "a", "--report": "b", "--ledger": "c"}

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from sdv_privpgd.columns.bins import (
     BELOW_ONE,
-    Interval,
     Merging,
+    Reals,
     Ticks,
     merged_neighbors,
     merged_rare,
@@ -49,9 +49,9 @@ def test_numbers_get_a_cell_each_if_they_are_few_and_equal_ones_if_many():
     assert cells.widths.sum() == 100
     described = numerical(0, 8, num_bins=4)
     assert described.cells.edges.tolist() == [0, 2, 4, 6, 8]
-    assert described.cells == Interval(0.0, 8.0, 4)
+    assert described.cells == Reals(0.0, 8.0, 4)
     assert numerical(0, 1000, decimal_places=14).decimal_places == 12
-    assert isinstance(numerical(0, 1e16, decimal_places=2).cells, Interval)
+    assert isinstance(numerical(0, 1e16, decimal_places=2).cells, Reals)
     assert numerical(0, 1e-290, decimal_places=400).decimal_places == 300
     assert numerical(1.0, np.nextafter(1.0, 2)).num_values == 1
     assert numerical(0.0, 5e-324).num_values == 1

@@ -10,7 +10,7 @@ import pytest
 from sdv_privpgd import Datetime, fit_table, measure
 from sdv_privpgd.columns.date_formats import on_dates, survive_writing
 from sdv_privpgd.columns.facts import DateFacts
-from sdv_privpgd.columns.parsing import read_facts, read_words
+from sdv_privpgd.columns.parser import read_facts, read_words
 
 DAYS = {"sdtype": "datetime", "range_min": "2020-01-01", "range_max": "2024-12-31"}
 
@@ -49,7 +49,7 @@ def test_a_fit_and_a_holder_are_told_and_an_end_with_a_time_keeps_the_times():
     fitted = fit_table(came, {"came": ends}, epsilon=5.0, method="privpgd+pgm")
     assert (fitted.sample(50)["came"].dropna().dt.hour != 0).any()
     with pytest.warns(UserWarning, match="counted in days"):
-        measure(came, {"came": Datetime("2024-01-01", "2024-01-25")}, 5.0, holder="North")
+        measure(came, {"came": Datetime("2024-01-01", "2024-01-25")}, 5.0, site="North")
 
 
 def test_a_dtype_of_days_or_a_format_says_that_there_are_none():

@@ -16,7 +16,7 @@ from sdv_privpgd.columns.differences import (
     put_differences,
 )
 from sdv_privpgd.columns.encoding import encode_table
-from sdv_privpgd.columns.parsing import describe
+from sdv_privpgd.columns.parser import describe
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.constraints.rules import Order
 

@@ -12,7 +12,7 @@ from encoding import codes, dates, decoded
 from processes import python_says
 
 from sdv_privpgd.columns import dates as dates_
-from sdv_privpgd.columns.parsing import describe
+from sdv_privpgd.columns.parser import describe
 from sdv_privpgd.columns.units import has_zone, is_aware
 
 pytestmark = pytest.mark.filterwarnings("error")

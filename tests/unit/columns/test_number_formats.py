@@ -13,7 +13,7 @@ from sdv_privpgd.columns.decoders import written_as
 from sdv_privpgd.columns.encoders import read
 from sdv_privpgd.columns.mismatch import mismatches
 from sdv_privpgd.columns.number_formats import NumberFormat
-from sdv_privpgd.columns.parsing import read_facts
+from sdv_privpgd.columns.parser import read_facts
 from sdv_privpgd.sources.csv import CsvFiles
 
 EXAMPLES = (

@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sdv_privpgd.columns.bins import Categories, Interval, Ticks
+from sdv_privpgd.columns.bins import Categories, Reals, Ticks
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.positions import coupled
 
 ROWS = 5_000
-WIDE = Column(name="x", sdtype="numerical", cells=Interval(-4.0, 4.0, 4))
+WIDE = Column(name="x", sdtype="numerical", cells=Reals(-4.0, 4.0, 4))
 WHOLE = Column(name="y", sdtype="numerical", cells=Ticks(-400, 400, 5), nullable=False)
 WORDS = Column(name="z", sdtype="categorical", cells=Categories(("a", "b")))
 COLUMNS = WIDE, WORDS, WHOLE
@@ -70,6 +70,6 @@ def test_without_two_numbers_nothing_changes(columns):
 def test_missing_numbers_a_single_code_and_the_largest_numbers_are_no_trouble(code, end):
     codes, positions, rng = rows(0.9)
     codes[:, 0] = code
-    wide = replace(WIDE, cells=Interval(-end, end, 4))
+    wide = replace(WIDE, cells=Reals(-end, end, 4))
     found = coupled((wide, WORDS, WHOLE), codes, positions, rng)
     assert ((found >= 0) & (found < 1)).all()

@@ -28,13 +28,13 @@ from sdv_privpgd import (
     read_domain,
 )
 from sdv_privpgd.columns.mismatch import mismatches
-from sdv_privpgd.columns.parsing import describe, read_facts
+from sdv_privpgd.columns.parser import describe, read_facts
 from sdv_privpgd.columns.recoding import Recoding, code_of
 from sdv_privpgd.columns.scalars import LARGEST_WHOLE
 from sdv_privpgd.columns.vocabulary import words_of
 from sdv_privpgd.sources.csv import CsvFiles
 from sdv_privpgd.sources.frames import FrameSource
-from sdv_privpgd.sources.opening import as_read, of_people
+from sdv_privpgd.sources.locate import as_read, of_people
 from sdv_privpgd.sources.source import Cluster
 
 CHAPTERS = {"A": "I", "B": "I", "C": "II"}

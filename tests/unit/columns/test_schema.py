@@ -9,11 +9,11 @@ from columns_of_words import column, dates, numerical, ranged
 
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.columns.bins import Categories, Ticks
-from sdv_privpgd.columns.cutting import column_of
+from sdv_privpgd.columns.cuts import column_of
 from sdv_privpgd.columns.encoding import encode_table
 from sdv_privpgd.columns.facts import CategoryFacts, DateFacts, NumberFacts, single
-from sdv_privpgd.columns.naming import WHOSE, on_names
-from sdv_privpgd.columns.parsing import read_facts, read_table
+from sdv_privpgd.columns.names import WHOSE, on_names
+from sdv_privpgd.columns.parser import read_facts, read_table
 from sdv_privpgd.columns.schema import PublicDomainError, Schema
 
 COLUMNS = {

@@ -135,7 +135,7 @@ class TestEnds:
         found = fine.thinned()
         np.testing.assert_allclose(np.diff(found.edges), [*[1] * 10, 1, 2, 4, 8, 16, 29])
         assert found.counts.sum() == pytest.approx(fine.counts.sum())
-        assert fine.beyond[1][0] <= found.beyond[1][0] < 1.1 * fine.beyond[1][0]
+        assert fine.tail_counts[1][0] <= found.tail_counts[1][0] < 1.1 * fine.tail_counts[1][0]
         np.testing.assert_allclose(found.variances[:10], fine.variances[:10])
 
     def test_a_tail_falls_as_the_rows_before_it_do(self):

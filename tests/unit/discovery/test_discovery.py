@@ -52,7 +52,7 @@ class TestCategories:
 
     @pytest.mark.parametrize("adjacency", Adjacency)
     @pytest.mark.parametrize("rows_per_person", [1, 4])
-    def test_it_fits_the_books_under_each_adjacency(self, adjacency, rows_per_person):
+    def test_it_fits_the_ledger_under_each_adjacency(self, adjacency, rows_per_person):
         settings = {"adjacency": adjacency, "rows_per_person": rows_per_person}
         facts, ledger = found(["a"] * ROWS, {"sdtype": "categorical"}, **settings)
         assert facts["range_values"] == ["a"]

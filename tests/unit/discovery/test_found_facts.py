@@ -8,15 +8,15 @@ import pandas as pd
 import pytest
 
 from sdv_privpgd.columns.facts import CategoryFacts, NumberFacts
-from sdv_privpgd.columns.parsing import read_facts
+from sdv_privpgd.columns.parser import read_facts
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.discovery.first_look import categories
+from sdv_privpgd.discovery.first_queries import categories
 from sdv_privpgd.drafting.files import plain_domain
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.privacy.boundary import PrivateTable
-from sdv_privpgd.privacy.ledger import Books
+from sdv_privpgd.privacy.ledger import SharedLedger
 
 ROWS = 2_000
 
@@ -26,7 +26,7 @@ def described(column, sdtype="numerical", domain=None, *, epsilon=5.0, rounding=
     settings = Settings(epsilon=epsilon, method="independent+pgm")
     known = {"x": {"sdtype": sdtype, **facts}}, {"x": domain or {}}
     fit = Fit(settings, Description.of(*known, enforce_rounding=rounding))
-    fit.books = Books(fit.books.ledger, words=np.random.default_rng(0).bytes)
+    fit.shared = SharedLedger(fit.shared.ledger, words=np.random.default_rng(0).bytes)
     fit.discover(PrivateTable({"x": pd.Series(column)}))
     return fit.description
 

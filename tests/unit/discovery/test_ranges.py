@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sdv_privpgd.columns.bins import SIGNED_POWERS
 from sdv_privpgd.columns.dates import precisions
-from sdv_privpgd.columns.parsing import describe
+from sdv_privpgd.columns.parser import describe
 
 ROWS = 20_000
 

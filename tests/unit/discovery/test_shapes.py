@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 from discovering import drawn, found, found_in
 
-from sdv_privpgd.columns.parsing import read_facts
-from sdv_privpgd.discovery.first_look import questions_of
+from sdv_privpgd.columns.parser import read_facts
+from sdv_privpgd.discovery.first_queries import questions_of
 from sdv_privpgd.discovery.plan import CLOSER
 from sdv_privpgd.privacy.queries import Adjacency
 

@@ -12,7 +12,7 @@ from sdv_privpgd.base.progress import silent
 from sdv_privpgd.estimate import denoising
 from sdv_privpgd.estimate.consistency import consistent_tables
 from sdv_privpgd.estimate.copula import copula, with_copulas
-from sdv_privpgd.estimate.signals import FirstLook
+from sdv_privpgd.estimate.signals import ResidualSignals
 
 ROWS, CODES = 20_000, 24
 DOMAIN = Domain(("a", "b", "c"), (CODES + 1, CODES + 1, CODES))
@@ -81,6 +81,6 @@ def test_other_pairs_stay_as_they_are(kind):
         pair = np.outer(np.append(0.0, ends[1:]), np.append(0.0, ends[1:])) / 0.2
         pair[0, 0] = 0.8
     _, noisy = measured(1, with_missing(pair))
-    look = FirstLook.of(noisy)
+    look = ResidualSignals.of(noisy)
     found = with_copulas(noisy, noisy, look, look.covariances(silent, ""))
     assert not found.expected

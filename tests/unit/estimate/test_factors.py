@@ -9,7 +9,7 @@ from sdv_privpgd.estimate import denoising
 from sdv_privpgd.estimate.consistency import consistent_tables
 from sdv_privpgd.estimate.effects import expected, independent
 from sdv_privpgd.estimate.factors import with_factors
-from sdv_privpgd.estimate.signals import FirstLook
+from sdv_privpgd.estimate.signals import ResidualSignals
 
 ROWS = 20_000
 DOMAIN = Domain(tuple("abcdefghij"), (*[8] * 9, 5))
@@ -56,7 +56,7 @@ def test_a_pair_in_the_noise_becomes_what_the_others_imply(monkeypatch, stddev, 
 @pytest.mark.parametrize("stddev", [40.0, 150.0])
 def test_noise_has_next_to_no_factors(stddev):
     noisy = measured(true_tables(0, depend=False), stddev, 0)
-    found = with_factors(noisy, FirstLook.of(noisy))
+    found = with_factors(noisy, ResidualSignals.of(noisy))
     for pair, table in noisy.tables.items():
         apart = independent(noisy, pair)
         believed = np.square(expected(found, pair) - apart).sum()
@@ -66,4 +66,4 @@ def test_noise_has_next_to_no_factors(stddev):
 def test_two_pairs_tell_nothing_of_a_third():
     pairs = {pair: table for pair, table in true_tables(0).items() if pair[0] == "a"}
     noisy = measured(dict(list(pairs.items())[:2]), 40.0, 0)
-    assert with_factors(noisy, FirstLook.of(noisy)) is noisy
+    assert with_factors(noisy, ResidualSignals.of(noisy)) is noisy

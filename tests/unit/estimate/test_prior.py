@@ -12,7 +12,7 @@ from sdv_privpgd.estimate.denoising import denoised
 from sdv_privpgd.estimate.interactions import of_largest_entropy
 from sdv_privpgd.estimate.noisy_tables import noisy_tables
 from sdv_privpgd.estimate.prior import (
-    Compared,
+    PriorComparison,
     PublicRows,
     WeightedRows,
     _minimized,
@@ -205,7 +205,7 @@ def compared(apart, stddev, columns=1, num_rows=1e9, draws=1_000):
             Measurement(query=query, answer=a, stddev=stddev)
             for query, a in zip(queries, 1e3 * shares + noise, strict=True)
         ]
-        yield Compared.of(rows, num_rows, answers, 1e3)
+        yield PriorComparison.of(rows, num_rows, answers, 1e3)
 
 
 @pytest.mark.parametrize("stddev", [40.0, 400.0])

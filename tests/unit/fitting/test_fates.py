@@ -30,11 +30,11 @@ from sdv_privpgd import (
 )
 from sdv_privpgd.base.words import in_columns
 from sdv_privpgd.columns.facts import CategoryFacts, NumberFacts
-from sdv_privpgd.columns.parsing import read_facts
+from sdv_privpgd.columns.parser import read_facts
 from sdv_privpgd.columns.readings import Readable
 from sdv_privpgd.fitting.door import prepared
-from sdv_privpgd.fitting.mismatch import UNREAD, _Seen
-from sdv_privpgd.fitting.options import asked
+from sdv_privpgd.fitting.mismatch import UNPARSED, _Seen
+from sdv_privpgd.fitting.options import parse_options
 from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD
 from sdv_privpgd.privacy.queries import GroupedMarginalQuery, MarginalQuery
 from sdv_privpgd.sources.csv import CsvFiles
@@ -91,7 +91,7 @@ KNOWN = {"age": Numerical(18, 90, decimal_places=0), "ward": Categorical(["A", "
 
 @pytest.mark.parametrize(("rows", "blind", "few"), [(60, 1, 1), (150, 1, 0), (200, 0, 0)])
 def test_rows_that_are_too_few_whatever_they_hold_are_told_by_every_door(rows, blind, few):
-    settings, description = asked(KNOWN, 1.0)
+    settings, description = parse_options(KNOWN, 1.0)
     fitted = prepared(settings, description, TABLE.head(rows)).told_before
     planned = plan_table(KNOWN, 1.0, num_rows=rows).to_dict()["warnings"]
     for told in (check(TABLE.head(rows), KNOWN, 1.0).to_dict()["warnings"], planned, fitted):
@@ -103,7 +103,7 @@ def test_rows_that_are_too_few_whatever_they_hold_are_told_by_every_door(rows, b
 def test_a_plan_asks_the_first_question_for_as_much_as_a_fit(adjacency, part):
     told = plan_table(KNOWN, 1.0, 1e-5, num_rows=200, adjacency=adjacency).to_dict()["ledger"]
     spent = {each["what"]: Fraction(each["mu_squared"]) for each in told["charges"]}
-    assert float(spent[UNREAD] / sum(spent.values())) == pytest.approx(part, rel=0.02)
+    assert float(spent[UNPARSED] / sum(spent.values())) == pytest.approx(part, rel=0.02)
 
 
 def test_a_codebook_that_fits_no_cell_stops_a_fit_to_few_rows_and_the_rest_is_left():
@@ -112,7 +112,7 @@ def test_a_codebook_that_fits_no_cell_stops_a_fit_to_few_rows_and_the_rest_is_le
     table = table.assign(**dict.fromkeys([*odd, "ward"], table["ward"].str.lower()))
     with pytest.raises(DomainMismatchError, match=r"first question.*'ward") as error:
         fit(table, {**KNOWN, **odd})
-    (charge,) = [each for each in error.value.ledger.charges if each.what == UNREAD]
+    (charge,) = [each for each in error.value.ledger.charges if each.what == UNPARSED]
     assert charge.mu_squared <= error.value.ledger.budget / 20
 
 
@@ -266,7 +266,7 @@ def test_cells_that_are_not_as_declared_stop_a_fit_for_little(tmp_path, cells, d
         with pytest.raises(DomainMismatchError, match=f"first question.*'odd'.*{remedy}") as error:
             fit(rows, {**OPEN, "odd": declared})
         assert error.value.ledger.spent() < 0.1
-        assert error.value.ledger.charges[-1].what == UNREAD
+        assert error.value.ledger.charges[-1].what == UNPARSED
 
 
 def test_a_column_may_be_unread_if_that_is_said():

@@ -68,7 +68,7 @@ def foretold(settings, description, num_rows):
     fit = Fit(settings, description)
     missing = pd.Series([None] * num_rows, dtype=object)
     fit.discover(PrivateTable(dict.fromkeys(description.columns, missing)))
-    return expected_errors(settings, fit.description, fit.books.ledger, num_rows)
+    return expected_errors(settings, fit.description, fit.shared.ledger, num_rows)
 
 
 def found(settings, description, table, fits=5):
@@ -268,7 +268,7 @@ def test_triples_are_left_out_with_their_budget_and_only_where_the_engine_takes_
     fit = Fit(settings_of(method=PrivPGD(engine=engine)), description)
     fit.ask(PrivateTable(dict(table_of(SIZES, 500))))
     assert not any(isinstance(answer.query, GroupedMarginalQuery) for answer in fit.tables)
-    assert fit.books.ledger.remaining == 0
+    assert fit.shared.ledger.remaining == 0
 
 
 @pytest.mark.parametrize(

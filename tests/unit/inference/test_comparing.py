@@ -16,10 +16,10 @@ from sdv_privpgd.inference.intervals import (
     Open,
     Quantile,
     Ratio,
-    Total,
+    Sum,
     deviations,
 )
-from sdv_privpgd.methods.fixed import Independent
+from sdv_privpgd.methods.k_way import Independent
 from sdv_privpgd.sampling.conditions import Between
 
 
@@ -163,7 +163,7 @@ def test_noise_that_hides_a_group_leaves_all_that_is_possible():
         assert 0 < low < 1
         assert math.isinf(high)
     assert math.isnan(Combined(seen, hidden, none, "divided by").value)
-    few = Total(-3.0, 16.0, num_rows=1e3, low=0.0), Total(40.0, 16.0, num_rows=1e3, low=0.0)
+    few = Sum(-3.0, 16.0, num_rows=1e3, low=0.0), Sum(40.0, 16.0, num_rows=1e3, low=0.0)
     low, high = Combined(*few, none, "divided by").interval("table", 0.95)
     assert (low, high) == (0.0, pytest.approx(7.84 / 32.16, rel=0.01))
 
@@ -175,17 +175,17 @@ NOISE = np.array([[30.0, 12.0], [12.0, 50.0]])
 def test_without_noise_a_share_has_wilson_s_interval_and_the_table_is_known():
     expected = proportion_confint(30, 200, method="wilson")
     np.testing.assert_allclose(Ratio(30, 200, NONE).interval("population", 0.95), expected)
-    count = Total(30, 0.0, num_rows=200).interval("population", 0.95)
+    count = Sum(30, 0.0, num_rows=200).interval("population", 0.95)
     np.testing.assert_allclose(count, 200 * np.array(expected))
-    assert Total(30, 0.0, num_rows=200).interval("table", 0.95) == (30, 30)
+    assert Sum(30, 0.0, num_rows=200).interval("table", 0.95) == (30, 30)
     np.testing.assert_allclose(Ratio(30, 200, NONE).interval("table", 0.95), (0.15, 0.15))
-    assert Total(98.0, 4.0, num_rows=100, high=100.0).interval("table", 0.95).high == 100
+    assert Sum(98.0, 4.0, num_rows=100, high=100.0).interval("table", 0.95).high == 100
     assert Ratio(5.0, 5.0, NOISE, high=1.0).interval("table", 0.95) == (0, 1)  # noise hides all
     hidden = Ratio(5.0, -2.0, NOISE)
     assert hidden.interval("population", 0.95) == (0, 1)
     assert math.isnan(hidden.value)
     assert math.isnan(hidden.stddev)
-    low, middle, high = (Total(value, 9.0, num_rows=1e4) for value in (50.0, 60.0, 400.0))
+    low, middle, high = (Sum(value, 9.0, num_rows=1e4) for value in (50.0, 60.0, 400.0))
     enclosed = Enclosed(middle, low, high)
     for kind in KINDS:
         ends = enclosed.interval(kind, 0.9)
@@ -200,8 +200,8 @@ def test_without_noise_a_share_has_wilson_s_interval_and_the_table_is_known():
         (Ratio(-20.0, 150.0, NOISE), Ratio(0.0, 150.0, NOISE)),
         (Ratio(190.0, 150.0, NOISE), Ratio(150.0, 150.0, NOISE)),
         (Ratio(2.0, 9.0, NOISE / 9, 80.0, 3.0, 8.0), Ratio(27.0, 9.0, NOISE / 9, 80.0, 3.0, 8.0)),
-        (Total(-9.0, 4.0, 100.0, low=0.0), Total(0.0, 4.0, 100.0, low=0.0)),
-        (Total(130.0, 4.0, 100.0, high=100.0), Total(100.0, 4.0, 100.0, high=100.0)),
+        (Sum(-9.0, 4.0, 100.0, low=0.0), Sum(0.0, 4.0, 100.0, low=0.0)),
+        (Sum(130.0, 4.0, 100.0, high=100.0), Sum(100.0, 4.0, 100.0, high=100.0)),
     ],
 )
 def test_an_estimate_that_is_not_possible_has_the_interval_of_the_nearest_that_is(

@@ -14,11 +14,11 @@ from small_engine import Joint
 from sdv_privpgd import Numerical, fit_table
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.inference.answers import Answer
-from sdv_privpgd.inference.conditions import code_values, part_of
+from sdv_privpgd.inference.conditions import code_values, condition_shares
 from sdv_privpgd.inference.intervals import Ratio
 from sdv_privpgd.inference.questions import Questions
 from sdv_privpgd.inference.regression import regression
-from sdv_privpgd.methods.fixed import Independent
+from sdv_privpgd.methods.k_way import Independent
 from sdv_privpgd.methods.pipeline import Release
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import PrivacyLedger
@@ -201,8 +201,8 @@ def test_a_category_that_was_not_found_is_said_to_count_as_other():
     facts = {"sdtype": "categorical", "range_values": ["A", "B"], "other_value": "rest"}
     (column,) = Schema.from_sdv({"ward": facts}).columns
     with pytest.raises(ValueError, match="count as 'rest': ask for that"):
-        part_of(column, "Z")
-    assert part_of(column, "rest").weights[2] == 1
+        condition_shares(column, "Z")
+    assert condition_shares(column, "rest").weights[2] == 1
 
 
 def test_an_interval_of_another_kind_or_level_is_refused(exact):
@@ -355,7 +355,7 @@ def test_means_of_merged_cells_weigh_them_by_their_frequencies():
         expected = np.average(cells, weights=frequencies[cells])
         assert values.means[code] == pytest.approx(expected)
         assert (values.lows[code], values.highs[code]) == (cells[0], cells[-1])
-    one = part_of(column, 9)
+    one = condition_shares(column, 9)
     assert 0 < one.weights[-1] < 1
     assert one.is_cut
 

@@ -12,7 +12,7 @@ from toy import Joints
 
 from sdv_privpgd import Between
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.estimate.support import surely_held
+from sdv_privpgd.estimate.support import clear_support
 from sdv_privpgd.inference.questions import Questions
 from sdv_privpgd.inference.regression import Regression, regression
 from sdv_privpgd.methods import pipeline
@@ -227,7 +227,7 @@ def test_categories_that_follow_hide_or_come_first_are_references():
     codes = drawn()
     codes[:, 1] = np.maximum(codes[:, 1], 1)  # nobody is in ward A
     asked = questions(codes, stddev=5.0)
-    held = surely_held(DOMAIN, asked.release.measurements)
+    held = clear_support(DOMAIN, asked.release.measurements)
     found = regression(Questions(replace(asked.release, held=held), SCHEMA), "pay", ["ward"])
     assert found.coefficients.index.tolist() == ["intercept", "ward = C"]
     assert "Compared: ward with B." in str(found)

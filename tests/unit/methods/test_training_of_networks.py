@@ -15,8 +15,8 @@ from sdv_privpgd.methods.dp_sgd import DPCTGAN, DPDiffusion, TrainingQuery, trai
 from sdv_privpgd.methods.dp_sgd.networks import Adversarial, Codes, Diffusion
 from sdv_privpgd.methods.dp_sgd.training import (
     GRID,
+    OpacusTrainer,
     Optimizer,
-    Trainer,
     excess,
     noise_multiplier,
     samples,
@@ -24,7 +24,7 @@ from sdv_privpgd.methods.dp_sgd.training import (
 from sdv_privpgd.privacy.accounting import delta_of_one, log_delta
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.ledger import Books, PrivacyBudgetError, PrivacyLedger
+from sdv_privpgd.privacy.ledger import PrivacyBudgetError, PrivacyLedger, SharedLedger
 from sdv_privpgd.privacy.queries import Adjacency
 
 CASES = [(0.05, 3.4, 300), (0.01, 0.8, 500), (0.2, 6.0, 50), (0.03, 0.75, 100), (1.0, 9.0, 20)]
@@ -202,7 +202,7 @@ def test_the_noise_of_all_steps_is_what_the_charge_pays_for(adjacency, rows, mon
     domain = Domain(("a", "b"), (4, 3))
     data = np.random.default_rng(0).integers(0, (4, 3), (60, 2))
     ledger = PrivacyLedger.open(1.0, 1e-5, adjacency, rows, reserved=Fraction(1, 10**6))
-    held = Curator(Dataset(domain, data), Books(ledger))
+    held = Curator(Dataset(domain, data), SharedLedger(ledger))
     DPDiffusion(steps=40, batch=15, width=2).measure(held)
     *_, charge = held.ledger.charges
     *_, trained = held.measurements
@@ -229,7 +229,7 @@ CODES = Codes([6, 6, 6, 3], torch.tensor([1 / 6] * 18 + [1 / 3] * 3, dtype=torch
 
 def trained(network, steps, noise):
     asked = query(num_weights=network.num_weights, rate=Fraction(1, 8), steps=steps)
-    trainer = Trainer(network, asked, 500)
+    trainer = OpacusTrainer(network, asked, 500)
     trainer.noise = noise
     for _ in trainer.train(equal_columns(), np.random.default_rng(0).bytes):
         pass
@@ -283,7 +283,7 @@ def test_parts_of_a_sample_add_up(monkeypatch):
         asked = query(num_weights=network.num_weights, rate=Fraction(1), steps=1)
         monkeypatch.setattr(training, "_NUMBERS", at_once * network.num_weights)
         found.append([])
-        assert len([*Trainer(network, asked, 1).train(equal_columns(20), bytes)]) == 1
+        assert len([*OpacusTrainer(network, asked, 1).train(equal_columns(20), bytes)]) == 1
     for each in found:
         # To a point of the grid: sums are of floating point, and are rounded.
         assert all(np.abs(x - y).max() <= 1 for x, y in zip(each, found[0], strict=True))

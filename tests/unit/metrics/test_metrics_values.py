@@ -13,7 +13,7 @@ from sdv_privpgd.metrics.values import (
     Described,
     as_codes,
     common_cells,
-    outside,
+    out_of_domain,
 )
 from sdv_privpgd.report.evaluation import evaluate
 
@@ -169,7 +169,7 @@ def test_each_way_of_being_outside_is_told_apart():
         "d": pd.Series(["2019-12-31", "2020-06-01", "2021-01-01", "06/2020", *[None] * 4]),
         "c": pd.Series(["a", "b", None, "rest", *"aaaa"]),
     }
-    found = outside(Schema.from_sdv(columns), real)
+    found = out_of_domain(Schema.from_sdv(columns), real)
     number = found["n"]
     assert (number.below, number.above, number.unreadable, number.missing) == (1 / 8,) * 4
     assert number.finer == 2 / 8  # 9.04 and 0.25

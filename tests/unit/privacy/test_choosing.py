@@ -41,7 +41,7 @@ def spy(domain, codes):
     return table
 
 
-def test_the_charge_is_on_the_books_before_the_table_is_read(spy, domain):
+def test_the_charge_is_on_the_ledger_before_the_table_is_read(spy, domain):
     budget = spy.curator.ledger.budget
     assert spy.curator.select(errors_of(domain), budget / 3, what="a pair") in range(3)
     assert spy.reads == 1
@@ -140,7 +140,7 @@ def test_a_choice_is_counted_under_the_other_adjacency_by_its_own_epsilon(datase
     assert curator.ledger.exact_releases == ()
 
 
-def test_the_books_and_the_report_show_choices(dataset):
+def test_the_ledger_and_the_report_show_choices(dataset):
     curator = open_curator(dataset)
     part = curator.ledger.budget / 4
     for _ in range(2):

@@ -18,7 +18,7 @@ from sdv_privpgd.estimate.features import SigmoidSumQuery
 from sdv_privpgd.privacy import curator as curator_module
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.ledger import Books, PrivacyBudgetError, PrivacyLedger
+from sdv_privpgd.privacy.ledger import PrivacyBudgetError, PrivacyLedger, SharedLedger
 from sdv_privpgd.privacy.noise import SAMPLING_DELTA
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery, GroupedMarginalQuery, MarginalQuery
 
@@ -47,7 +47,7 @@ QUERIES = [
 
 @pytest.mark.parametrize("adjacency", Adjacency)
 @pytest.mark.parametrize("query", QUERIES)
-def test_the_charge_is_on_the_books_before_the_table_is_read(spied, adjacency, query):
+def test_the_charge_is_on_the_ledger_before_the_table_is_read(spied, adjacency, query):
     spy = spied(adjacency)
     spy.curator.measure([query], spy.curator.ledger.remaining, what="a query")
     assert spy.reads == 1
@@ -89,7 +89,7 @@ def test_a_share_that_buys_only_absurd_noise_is_refused_before_reading(spied, mu
     assert (spy.reads, spy.curator.ledger.charges) == (0, ())
 
 
-def test_a_charge_stays_on_the_books_when_reading_fails(domain, codes):
+def test_a_charge_stays_on_the_ledger_when_reading_fails(domain, codes):
     class Broken(Dataset):
         def total(self, tally):
             raise RuntimeError("broken")
@@ -238,8 +238,8 @@ def test_no_noise_is_used_twice(domain, codes):
     query = MarginalQuery(("a", "b", "c"))
     part = curator.ledger.budget / 4
     answers = [curator.measure([query], part, what="again")[0].answer for _ in range(4)]
-    books = Books(PrivacyLedger.open(0.2, 1e-5, REPLACE))
-    twice = Curator(Dataset(domain, codes), books).measure([query, query], part, what="together")
+    shared = SharedLedger(PrivacyLedger.open(0.2, 1e-5, REPLACE))
+    twice = Curator(Dataset(domain, codes), shared).measure([query, query], part, what="together")
     answers += [measurement.answer for measurement in twice]
     for i, one in enumerate(answers):
         for other in answers[:i]:
@@ -275,7 +275,7 @@ class TestThresholds:
 
     @pytest.mark.parametrize("rows", [1, 4])
     @pytest.mark.parametrize("adjacency", Adjacency)
-    def test_a_value_is_released_from_the_threshold_on_that_is_in_the_books(
+    def test_a_value_is_released_from_the_threshold_on_that_is_in_the_ledger(
         self, adjacency, rows, monkeypatch
     ):
         curator = self.curator(adjacency, rows, {"x": [("at", 5), ("below", 5)]})
@@ -290,7 +290,7 @@ class TestThresholds:
 
     @pytest.mark.parametrize("rows", [1, 4])
     @pytest.mark.parametrize("adjacency", Adjacency)
-    def test_the_books_have_the_noise_and_the_delta_of_all_rows_of_a_person(self, adjacency, rows):
+    def test_the_ledger_have_the_noise_and_the_delta_of_all_rows_of_a_person(self, adjacency, rows):
         columns = {name: [("a", 50)] for name in "xyz"}
         curator = self.curator(adjacency, rows, columns)
         curator.discover(Fraction(1, 10), Fraction(1e-6), what="x")

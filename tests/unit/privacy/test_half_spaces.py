@@ -5,7 +5,7 @@ import pytest
 from answers import open_curator
 
 from sdv_privpgd.base.domain import Domain
-from sdv_privpgd.base.half_spaces import Cut, Line
+from sdv_privpgd.base.linear_thresholds import Cut, Line
 from sdv_privpgd.privacy import curator as curating
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.queries import CutMarginalQuery, MarginalQuery, ModelErrorQuery, answers

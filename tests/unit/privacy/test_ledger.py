@@ -8,7 +8,7 @@ import pytest
 from answers import charge_of
 
 from sdv_privpgd.cli.journal import after, check_spending, closed, rest
-from sdv_privpgd.cli.saying import CommandError
+from sdv_privpgd.cli.messages import CommandError
 from sdv_privpgd.fitting.resume import booked
 from sdv_privpgd.privacy.accounting import epsilon_of, mu_squared_of
 from sdv_privpgd.privacy.ledger import PrivacyBudgetError, PrivacyLedger, raised
@@ -238,7 +238,7 @@ def test_of_a_fit_that_gets_more_budget(part):
     assert more.budget == mu_squared_of(1.5, left)
     spent = replace(more, charges=(*begun.charges, *used(rest(more)).charges))
     assert 1.4999 < spent.spent() <= 1.5
-    other = replace(begun, people="who")  # the books of another fit, before it goes on
+    other = replace(begun, people="who")  # the ledger of another fit, before it goes on
     later = booked(other, begun=begun, now=spent)
     assert later.budget == more.budget
     assert later.charges == spent.charges

@@ -1,4 +1,4 @@
-"""What the books say, word for word: no planted fault in it goes unnoticed."""
+"""What the ledger says, word for word: no planted fault in it goes unnoticed."""
 
 import json
 import math
@@ -12,7 +12,7 @@ from answers import charge_of
 
 from sdv_privpgd.base.files import digest_of
 from sdv_privpgd.privacy.accounting import epsilon_of, mu_squared_of, mu_squared_of_range
-from sdv_privpgd.privacy.ledger import Books, PrivacyBudgetError, PrivacyLedger
+from sdv_privpgd.privacy.ledger import PrivacyBudgetError, PrivacyLedger, SharedLedger
 from sdv_privpgd.privacy.queries import Adjacency
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
@@ -170,14 +170,14 @@ def test_numbers_stay_exact_where_nothing_is_spent_and_where_they_come_from_nump
     assert ledger.mu_squared == 0
 
 
-def test_books_begin_with_a_ledger_and_draw_from_the_operating_system():
+def test_ledger_begin_with_a_ledger_and_draw_from_the_operating_system():
     begun = ledger_of(NOISE, reserved=Fraction(1, 10**6))
-    books = Books(begun)
-    assert books.ledger is begun
-    assert books.words is os.urandom
-    assert Books(begun, words=bytes).words is bytes
-    books.charge(CHOICE)
-    assert books.ledger == replace(begun, charges=(NOISE, CHOICE))
+    shared = SharedLedger(begun)
+    assert shared.ledger is begun
+    assert shared.words is os.urandom
+    assert SharedLedger(begun, words=bytes).words is bytes
+    shared.charge(CHOICE)
+    assert shared.ledger == replace(begun, charges=(NOISE, CHOICE))
     with pytest.raises(PrivacyBudgetError):
-        books.charge(replace(CHOICE, mu_squared=Fraction(1)))
-    assert books.ledger.charges == (NOISE, CHOICE)
+        shared.charge(replace(CHOICE, mu_squared=Fraction(1)))
+    assert shared.ledger.charges == (NOISE, CHOICE)

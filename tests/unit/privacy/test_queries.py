@@ -7,7 +7,7 @@ import pytest
 from answers import squared_change as change
 
 from sdv_privpgd.base.domain import Domain, Grouping
-from sdv_privpgd.base.half_spaces import Cut, Line
+from sdv_privpgd.base.linear_thresholds import Cut, Line
 from sdv_privpgd.estimate.features import SigmoidSumQuery
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.queries import (

@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 
 from sdv_privpgd.base.domain import Domain, Grouping
-from sdv_privpgd.base.half_spaces import Cut, Line
-from sdv_privpgd.columns.bins import SIGNED_POWERS, Interval, Ticks
+from sdv_privpgd.base.linear_thresholds import Cut, Line
+from sdv_privpgd.columns.bins import SIGNED_POWERS, Reals, Ticks
 from sdv_privpgd.columns.number_formats import NumberFormat
-from sdv_privpgd.columns.parsing import read_facts
+from sdv_privpgd.columns.parser import read_facts
 from sdv_privpgd.columns.readings import Rarer, Readable, Reading
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.privacy.counting import LookupSums, TableCounts, units_of
@@ -220,7 +220,7 @@ def test_a_row_counts_in_all_its_columns_of_rarer_values_as_much_as_in_few():
     ("cells", "cuts", "column", "precision", "codes"),
     [
         (
-            Interval(0, 8, 4), {},
+            Reals(0, 8, 4), {},
             [2.5, None, "x", 9, np.inf, 1e-7],
             27, [[1, 4, 4, 3, 4, 0], [13, 26, 26, 12, 26, 25]],
         ),
@@ -234,7 +234,7 @@ def test_a_row_counts_in_all_its_columns_of_rarer_values_as_much_as_in_few():
             ["1970-01-02", "3.1.1970"], 10, [[4, 2], [9, 2]],
         ),
         (
-            Interval(0, 8, 4), {"number_format": NumberFormat("1234,5")},
+            Reals(0, 8, 4), {"number_format": NumberFormat("1234,5")},
             ["2,5", "2.5"], 27, [[1, 4], [13, 26]],
         ),
     ],
@@ -249,7 +249,7 @@ def test_little_is_read_as_codes_of_each_kind(cells, cuts, column, precision, co
 
 def test_numbers_are_read_in_their_format_and_days_by_the_clock_of_their_dtype():
     reading = Reading(
-        name="x", asks=frozenset(), cells=Interval(0, 8, 4), number_format=NumberFormat("1234,5")
+        name="x", asks=frozenset(), cells=Reals(0, 8, 4), number_format=NumberFormat("1234,5")
     )
     numbers = reading.finite_numbers(pd.Series(["2,5", "2.5"], dtype=object))
     np.testing.assert_equal(numbers, [2.5, np.nan])

@@ -148,8 +148,8 @@ class TestTheCurator:
         assert curator.ledger.budget < PrivacyLedger.open(1.0, 1e-5, REPLACE).budget
         monkeypatch.setattr(ValueCounts, "counts", None)
         useless = (Fraction(1, 10**30), {}, "larger epsilon")
-        for share, books, why in (useless, (Fraction(1, 100), {"reserved": Fraction(0)}, "delta")):
-            curator = self.curator(["a"] * 500, **books)
+        for share, shared, why in (useless, (Fraction(1, 100), {"reserved": Fraction(0)}, "delta")):
+            curator = self.curator(["a"] * 500, **shared)
             with pytest.raises(PrivacyBudgetError, match=why):
                 curator.discover(share, Fraction(1e-6), what="x")
             assert curator.ledger.charges == ()

@@ -13,7 +13,7 @@ from sdv_privpgd import Boolean, Categorical, Measured, Numerical, combine, meas
 from sdv_privpgd.base.files import digest_of, sealed
 from sdv_privpgd.methods import PrivPGD
 from sdv_privpgd.privacy.queries import DependenceQuery
-from sdv_privpgd.releases.measured import require_agreement
+from sdv_privpgd.releases.site_release import require_agreement
 
 COLUMNS = {
     "ward": Categorical(["A", "B", "C"]),
@@ -28,7 +28,7 @@ def table(num_rows=600, seed=0):
 
 @pytest.fixture(scope="module")
 def measured():
-    return measure(table(), COLUMNS, 1.0, holder="North", method=PrivPGD())
+    return measure(table(), COLUMNS, 1.0, site="North", method=PrivPGD())
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def test_a_release_comes_back_to_the_bit(measured, path, tmp_path):
     read = Measured.load(path)
     assert read.ledger == measured.ledger
     assert read.schema == measured.schema
-    assert (read.holder, read.date, read.strategy) == ("North", measured.date, measured.strategy)
+    assert (read.site, read.date, read.strategy) == ("North", measured.date, measured.strategy)
     assert read.digest == measured.digest
     for one, two in zip(read.answers, measured.answers, strict=True):
         assert one.query == two.query
@@ -138,7 +138,7 @@ ALTERED = {
 @pytest.mark.parametrize("change", ALTERED)
 @pytest.mark.parametrize("method", ["privpgd", "mst"])
 def test_counts_that_were_altered_are_found_by_the_other_tables(change, method, tmp_path):
-    one = measure(table(5_000, 3), COLUMNS, 2.0, holder="North", method=method)
+    one = measure(table(5_000, 3), COLUMNS, 2.0, site="North", method=method)
     whole = one.save(tmp_path / "north.zip").read_bytes()
     assert Measured.load(tmp_path / "north.zip").digest == one.digest
     for place, answer in enumerate(one.answers):
@@ -175,14 +175,14 @@ def test_a_missing_member_and_another_ending_are_told(measured, path, tmp_path):
 @pytest.mark.parametrize("strategy", ["privsyn", "privmrf"])
 def test_what_pairs_depend_comes_back_and_two_holders_combine(strategy, tmp_path):
     releases = []
-    for seed, holder in enumerate(["North", "South"]):
-        one = measure(table(2_000, seed), COLUMNS, 4.0, holder=holder, method=strategy)
-        read = Measured.load(one.save(tmp_path / f"{holder}.zip"))
+    for seed, site in enumerate(["North", "South"]):
+        one = measure(table(2_000, seed), COLUMNS, 4.0, site=site, method=strategy)
+        read = Measured.load(one.save(tmp_path / f"{site}.zip"))
         asked = [each.query for each in read.answers if isinstance(each.query, DependenceQuery)]
         assert asked == [each.query for each in one.answers if each.query in asked]
         assert len(asked) == 3
         releases.append(read)
-    if strategy == "privsyn":  # PrivMRF may choose other tables for each holder
+    if strategy == "privsyn":  # PrivMRF may choose other tables for each site
         assert combine(releases, engine="gum").num_rows == 4_000
 
 
@@ -195,6 +195,6 @@ def test_an_honest_release_agrees_with_itself(epsilon, adjacency, method):
     for seed, num_rows in enumerate((30, 600, 5_000)):
         one = measure(
             table(num_rows, seed), COLUMNS, epsilon, 1e-5,
-            holder="North", method=method, adjacency=adjacency,
+            site="North", method=method, adjacency=adjacency,
         )  # fmt: skip
         require_agreement(one.domain, one.answers)

@@ -25,13 +25,13 @@ from sdv_privpgd import (
     fit_table,
     fit_tables,
 )
-from sdv_privpgd.cli.saying import in_options
+from sdv_privpgd.cli.messages import in_options
 from sdv_privpgd.columns.facts import CategoryFacts, DateFacts, NumberFacts, TruthFacts
-from sdv_privpgd.columns.parsing import describe, read_facts
+from sdv_privpgd.columns.parser import describe, read_facts
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.estimate.support import FINE_GRIDS
 from sdv_privpgd.inference.conditions import CodeValues
-from sdv_privpgd.inference.listed import Question
+from sdv_privpgd.inference.question_list import Question
 from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD
 from sdv_privpgd.methods.pipeline import Release
 from sdv_privpgd.privacy.ledger import PrivacyLedger
@@ -262,7 +262,7 @@ def test_a_delta_is_held_against_the_number_of_rows(delta, is_told):
 def test_doubts_of_discovery_are_passed_on_and_nothing_is_said_of_columns_or_tables_that_lack():
     even = fitted(AGE, np.ones(12))
     doubt = "The range of 'x' may be noise."
-    assert lines(replace(even, doubts={"x": doubt})) == (doubt,)
+    assert lines(replace(even, diagnostics={"x": doubt})) == (doubt,)
     assert warnings_of(replace(even, release=None, schema=Schema(()))) == ()
     kept = replace(even.release, measurements=even.release.measurements[:1])
     assert warnings_of(replace(even, release=kept)) == ()

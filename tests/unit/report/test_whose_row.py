@@ -9,7 +9,7 @@ import pytest
 
 from sdv_privpgd import Boolean, People, fit_table, plan_table
 from sdv_privpgd.audit import audit_fit
-from sdv_privpgd.fitting.fitted import FittedTable
+from sdv_privpgd.fitting.fitted_table import FittedTable
 from sdv_privpgd.privacy.accounting import epsilon_of, log_delta
 from sdv_privpgd.privacy.ledger import TRAINED, Charge, PrivacyLedger
 from sdv_privpgd.privacy.ledger_file import read_ledger
@@ -27,7 +27,7 @@ SAID = [
 ]
 
 
-def books(epsilon=1.0, **told):
+def shared(epsilon=1.0, **told):
     adjacency = told.pop("adjacency", Adjacency.REPLACE_ONE)
     return PrivacyLedger.open(epsilon, 1e-5, adjacency, **told)
 
@@ -40,7 +40,7 @@ def charge(ledger, **told):
 
 
 def test_several_rows_have_so_many_times_mu_and_all_deltas():
-    ledger = books()
+    ledger = shared()
     ledger = ledger.record(charge(ledger))
     mu = float(ledger.budget) ** 0.5
     for rows in (1, 2, 4, 12):
@@ -52,8 +52,8 @@ def test_several_rows_have_so_many_times_mu_and_all_deltas():
     assert said.startswith(FIRST)
     assert "epsilon is 1 for a row" in said
     assert "with 2, 4 and 12 rows it is 2.15, 4.75 and 18.3" in said
-    assert said == whose_row(books())  # before anything is spent, of all that may be
-    ledger = books(reserved=Fraction(1, 10**6))
+    assert said == whose_row(shared())  # before anything is spent, of all that may be
+    ledger = shared(reserved=Fraction(1, 10**6))
     own = thresholded_delta(9.0, 60, 3, ledger)
     asked = charge(ledger, threshold=60, delta=own, mu_squared=ledger.budget / 2)
     left = float(Fraction(1e-5) - own)
@@ -69,14 +69,14 @@ def test_several_rows_have_so_many_times_mu_and_all_deltas():
 
 @pytest.mark.parametrize("told", SAID)
 def test_whoever_has_said_it_is_not_asked(told):
-    ledger = books(**told)
+    ledger = shared(**told)
     assert ledger.says_whose
     assert whose_row(ledger) == ""
     assert read_ledger(ledger.to_json()) == ledger
 
 
 def test_two_ledgers_are_of_people_if_both_are():
-    of_people, of_rows_alone = books(rows_are_people=True), books()
+    of_people, of_rows_alone = shared(rows_are_people=True), shared()
     assert of_people.followed_by(of_people).rows_are_people
     assert not of_people.followed_by(of_rows_alone).says_whose
 

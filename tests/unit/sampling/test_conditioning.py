@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdv_privpgd.base.domain import Domain
-from sdv_privpgd.columns.bins import BELOW_ONE, Categories, Interval, Ticks
-from sdv_privpgd.columns.parsing import describe
+from sdv_privpgd.columns.bins import BELOW_ONE, Categories, Reals, Ticks
+from sdv_privpgd.columns.parser import describe
 from sdv_privpgd.sampling.conditions import Between, ConditionalRows, shares, span
 from sdv_privpgd.synthesize.engine import Particles
 
@@ -131,7 +131,7 @@ ticks = st.builds(
     st.sets(st.integers(1, 100), max_size=4),
 )
 intervals = st.builds(
-    lambda low, width, bins: Interval(low, low + width, bins),
+    lambda low, width, bins: Reals(low, low + width, bins),
     st.floats(-1e3, 1e3),
     st.one_of(st.just(0.0), st.floats(1e-9, 1e3)),
     st.integers(1, 12),
@@ -155,13 +155,13 @@ def test_values_of_a_part_are_as_likely_as_long_and_none_is_missing_or_other():
     cells = Ticks(0, 19, 2)  # 0 to 9, 10 to 19
     numbers = cells.between(np.zeros(60, dtype=np.int64), (np.arange(60) + 0.5) / 60, 7, 30)
     assert np.bincount(numbers).tolist() == [0] * 7 + [20] * 3
-    cells = Interval(0.0, 4.0, 4)
+    cells = Reals(0.0, 4.0, 4)
     assert cells.shares(0.5, 2.25).tolist() == [0.5, 1, 0.25, 0]
     assert cells.shares(2.0, 2.0).tolist() == [0, 0, 1, 0]
     assert cells.shares(-9.0, np.inf).tolist() == [1, 1, 1, 1]
     assert not cells.shares(5.0, 7.0).any()
     assert not cells.shares(3.0, 1.0).any()
-    assert Interval(2.0, 2.0, 4).shares(1.0, 3.0).tolist() == [1]
+    assert Reals(2.0, 2.0, 4).shares(1.0, 3.0).tolist() == [1]
     cells = Categories(("low", "high", "other"), has_other=True)
     assert cells.shares(*cells.ends).tolist() == [1, 1, 0]
     assert shares(AGE, span(AGE, Between(0, 200))).tolist() == [1, 1, 1, 1, 0]

@@ -9,7 +9,7 @@ from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.columns.dtypes import chosen
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.estimate.noisy_tables import NoisyTable
-from sdv_privpgd.estimate.support import last_held, surely_held
+from sdv_privpgd.estimate.support import clear_support, last_held
 from sdv_privpgd.sampling.sampler import Filled, Sampler
 from sdv_privpgd.synthesize.engine import Model, Particles
 
@@ -86,18 +86,18 @@ def test_where_there_is_nothing_else_the_others_are_drawn_alike():
 def test_a_code_is_held_if_its_count_from_all_tables_is_beyond_the_noise():
     """Counts 4.1 standard deviations above 0 in each of four tables are 8.2 in all."""
     alone = answered("a", [39, 41], 10.0)
-    assert surely_held(DOMAIN, [alone])["a"].tolist() == [False, True]
-    assert surely_held(DOMAIN, [alone, alone])["a"].tolist() == [True, True]
+    assert clear_support(DOMAIN, [alone])["a"].tolist() == [False, True]
+    assert clear_support(DOMAIN, [alone, alone])["a"].tolist() == [True, True]
     # In a table of two columns a row of three cells has sqrt(3) times the noise.
     pair = answered("ab", [[20] * 3, [24] * 3], 10.0)
-    assert surely_held(DOMAIN, [pair])["a"].tolist() == [False, True]
-    assert not surely_held(DOMAIN, [alone])["b"].any()
+    assert clear_support(DOMAIN, [pair])["a"].tolist() == [False, True]
+    assert not clear_support(DOMAIN, [alone])["b"].any()
 
 
 def test_noise_alone_hardly_ever_seems_to_be_a_row():
     rng = np.random.default_rng(0)
     noise, domain = rng.normal(scale=30.0, size=(500, 200)), Domain(("x",), (200,))
-    found = [surely_held(domain, [answered("x", each, 30.0)]) for each in noise]
+    found = [clear_support(domain, [answered("x", each, 30.0)]) for each in noise]
     # Phi(-4) = 3.2e-5 of 100,000 is 3.2; 5 standard errors more.
     assert sum(each["x"].sum() for each in found) <= 3.2 + 5 * np.sqrt(3.2)
 

@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdv_privpgd import Categorical, Numerical, check, fit_table
-from sdv_privpgd.cli.reading import read_table
-from sdv_privpgd.cli.saying import CommandError
-from sdv_privpgd.columns.dialect import Reading
+from sdv_privpgd.cli.input_files import read_table
+from sdv_privpgd.cli.messages import CommandError
+from sdv_privpgd.columns.dialect import Dialect
 from sdv_privpgd.sources import csv
 from sdv_privpgd.sources.csv import CsvFiles, CsvSource
-from sdv_privpgd.sources.opening import open_source, retyped
+from sdv_privpgd.sources.locate import open_source, retyped
 from sdv_privpgd.sources.source import SourceError
-from sdv_privpgd.sources.texts import UNREAD
+from sdv_privpgd.sources.texts import UNPARSED
 
 FACTS = {
     "number": {"sdtype": "numerical"},
@@ -26,7 +26,7 @@ FACTS = {
     "ill": {"sdtype": "boolean"},
     "day": {"sdtype": "datetime"},
 }
-NAMES = Reading(header=True)
+NAMES = Dialect(header=True)
 CELLS = st.sampled_from(
     ["", "NA", "1", "01", "1.0", " 2", "-3.5", "1e3", "inf", "nan", "1152921504606846977"]
     + ["9" * 400, "word", "True", "false", "a\nb", "a\r\nb", 'say "a"', ", ;", "2020-01-31", "١"]
@@ -88,7 +88,7 @@ def test_whole_numbers_stay_beside_missing_ones_and_files_say_what_means_missing
     path = tmp_path / "table.csv"
     path.write_text("n\n1152921504606846977\nNA\n?\n0.5\n")
     assert cells(path, {"n": {"sdtype": "numerical"}})["n"] == [
-        ("number", 1152921504606846977), "missing", repr(UNREAD), ("number", 0.5),
+        ("number", 1152921504606846977), "missing", repr(UNPARSED), ("number", 0.5),
     ]  # fmt: skip
     (tmp_path / "table.csv").write_text("age\n34\n-99\nn/a\n-\n")
     facts = {"age": {"sdtype": "numerical"}}
@@ -154,7 +154,7 @@ def test_no_cell_decides_a_dtype(tmp_path):
     path = tmp_path / "table.csv"
     path.write_text("age,ward,came,code\n34,A,2020-01-05,7\n")
     dtypes = {"age": np.dtype("int8"), "ward": pd.CategoricalDtype(), "came": np.dtype("M8[ns]")}
-    how = Reading(header=True, dtypes=dtypes)
+    how = Dialect(header=True, dtypes=dtypes)
     source = CsvSource(path, {}, how)
     (batch,) = source.batches(source.names)
     assert source.dtypes["age"] == batch.columns["age"].dtype == np.dtype("int8")
@@ -221,7 +221,7 @@ def test_headers_and_first_records_are_not_quoted(tmp_path):
         told = refused(f"{tmp_path}/*.csv", {}, NAMES)
         assert f"The header of {tmp_path}/b.csv is not that of {tmp_path}/a.csv" in told
     (tmp_path / "b.csv").write_text(f"1,{TEXT},2\n")
-    how = Reading(header=False)
+    how = Dialect(header=False)
     assert "number of fields" in refused(f"{tmp_path}/*.csv", {}, how)
     path = tmp_path / "table.csv"
     path.write_text(f"{TEXT},x,y,z,w\n1,2,3,4,5\n")
@@ -239,7 +239,7 @@ def test_names_that_are_empty_or_repeated_are_asked_for(tmp_path):
     assert "its fields 3, 4 are empty or repeated" in said
     assert "Give a name for each column with CsvFiles(names=...)" in said
     assert "CsvFiles(skip_rows=1)" in said
-    assert CsvSource(path, {}, Reading(header=True, names=tuple("abcd"))).names == [*"abcd"]
+    assert CsvSource(path, {}, Dialect(header=True, names=tuple("abcd"))).names == [*"abcd"]
 
 
 def test_other_kinds_of_files_may_not_be_there_and_other_columns_may(tmp_path):
@@ -270,7 +270,7 @@ def test_no_cell_decides_whether_a_dtype_is_refused_and_none_is_changed(tmp_path
     path = tmp_path / "table.csv"
     path.write_text(f"number,free\n1,\n{cell},\n")
     dtypes = {"number": pd.api.types.pandas_dtype(dtype)}
-    of_csv = CsvSource(path, {"number": FACTS["number"]}, Reading(header=True, dtypes=dtypes))
+    of_csv = CsvSource(path, {"number": FACTS["number"]}, Dialect(header=True, dtypes=dtypes))
     frame = pd.DataFrame({"number": pd.array(["1", cell or None], "string[pyarrow]")})
     for source in (of_csv, retyped(open_source(frame, {}), dtypes)):
         (batch,) = source.batches(["number"])
@@ -284,7 +284,7 @@ def test_dtypes_of_no_column_and_files_that_change_are_told_without_a_cell(tmp_p
     path = tmp_path / "table.csv"
     path.write_text(f"number\n1\n{TEXT}\n")
     assert "does not have" in refused(
-        path, {}, Reading(header=True, dtypes={"age": np.dtype("int8")})
+        path, {}, Dialect(header=True, dtypes={"age": np.dtype("int8")})
     )
     path = file_of(tmp_path / "table.csv", [["1"] * 5] * 3)
     source = CsvSource(path, FACTS)
@@ -295,7 +295,7 @@ def test_dtypes_of_no_column_and_files_that_change_are_told_without_a_cell(tmp_p
 
 
 TWO_COLUMNS = {"age": {"sdtype": "numerical"}, "ward": {"sdtype": "categorical"}}
-NAMED = Reading(names=("age", "ward"))
+NAMED = Dialect(names=("age", "ward"))
 NOTHING = {"no byte": b"", "a line": b"\n", "a mark": b"\xef\xbb\xbf", "spaces": b"  \n"}
 
 
@@ -320,9 +320,9 @@ def rows_of(files, how):
 @pytest.mark.parametrize("is_first", [True, False])
 def test_a_header_alone_says_that_there_are_no_rows(tmp_path, header, is_first, ending):
     files, _ = folder_of(tmp_path, header, is_first=is_first, ending=ending)
-    assert rows_of(files, Reading()) == [34, 71]
+    assert rows_of(files, Dialect()) == [34, 71]
     for facts in (TWO_COLUMNS, None):
-        assert read_table(files, Reading(header=True), facts)["ward"].tolist() == ["A", "B"]
+        assert read_table(files, Dialect(header=True), facts)["ward"].tolist() == ["A", "B"]
 
 
 @pytest.mark.parametrize("empty", NOTHING)
@@ -335,13 +335,13 @@ def test_a_file_that_has_lost_its_header_is_refused_by_name(tmp_path, empty, is_
     assert told in str(caught.value)
     for facts in (TWO_COLUMNS, None):
         with pytest.raises(CommandError) as said:
-            read_table(files, Reading(header=True), facts)
+            read_table(files, Dialect(header=True), facts)
         assert told in str(said.value)
 
 
 @pytest.mark.parametrize("empty", NOTHING)
 @pytest.mark.parametrize("is_first", [True, False])
-@pytest.mark.parametrize("how", [NAMED, Reading(header=False)], ids=["named", "by the facts"])
+@pytest.mark.parametrize("how", [NAMED, Dialect(header=False)], ids=["named", "by the facts"])
 def test_where_files_have_no_header_an_empty_one_has_no_rows(tmp_path, empty, is_first, how):
     """It is what is left of a file with one row, once that row is gone."""
     files, _ = folder_of(tmp_path, NOTHING[empty], is_first=is_first, header="")
@@ -352,10 +352,10 @@ def test_where_files_have_no_header_an_empty_one_has_no_rows(tmp_path, empty, is
 
 def test_files_without_header_may_all_be_empty_if_somebody_says_the_names(tmp_path):
     (tmp_path / "a.csv").write_bytes(b"")
-    for how in (NAMED, Reading(header=False)):
+    for how in (NAMED, Dialect(header=False)):
         assert rows_of([tmp_path / "a.csv"], how) == []
     with pytest.raises(SourceError, match="is empty"):
-        CsvSource([tmp_path / "a.csv"], {}, Reading(header=False))
+        CsvSource([tmp_path / "a.csv"], {}, Dialect(header=False))
 
 
 def test_a_fit_of_a_folder_reads_past_an_empty_file_or_refuses_it(tmp_path):

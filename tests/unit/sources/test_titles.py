@@ -18,15 +18,15 @@ from commands import run
 
 import sdv_privpgd
 from sdv_privpgd import FittedTable
-from sdv_privpgd.cli.reading import convert, open_table, read_table
-from sdv_privpgd.cli.saying import CommandError
-from sdv_privpgd.columns.dialect import Reading
+from sdv_privpgd.cli.input_files import convert, open_table, read_table
+from sdv_privpgd.cli.messages import CommandError
+from sdv_privpgd.columns.dialect import Dialect
 from sdv_privpgd.sources import arrow, csv, spark
 from sdv_privpgd.sources.arrow import ArrowSource
 from sdv_privpgd.sources.csv import CsvFiles, CsvSource, parsing
-from sdv_privpgd.sources.opening import open_source
+from sdv_privpgd.sources.locate import open_source
+from sdv_privpgd.sources.redaction import withheld
 from sdv_privpgd.sources.source import SourceError
-from sdv_privpgd.sources.withheld import withheld
 
 FACTS = {"age": {"sdtype": "numerical"}, "ward": {"sdtype": "categorical"}}
 TITLE, HEADER, ROWS = "Report of March\n", "age,ward\n", [f"{n},w{n % 3}\n" for n in range(25)]
@@ -70,7 +70,7 @@ def test_rows_are_the_same_whatever_the_batches_and_lines_above_and_below(
     path = tmp_path / f"table.csv{packed}"
     path.write_bytes(PACKED[packed]((above + HEADER + "".join(ROWS) + below).encode()))
     lines = above.count("\n") - above.count(",\n")  # a line break in quotes ends no line
-    how = Reading(skip_rows=lines, skip_footer=len(list(filter(None, below.split("\n")))))
+    how = Dialect(skip_rows=lines, skip_footer=len(list(filter(None, below.split("\n")))))
     source = CsvSource(path, FACTS, how)
     assert source.names == ["age", "ward"]
     assert source.num_rows() == 25
@@ -88,7 +88,7 @@ def test_parts_and_rows_without_a_header_have_lines_above(tmp_path):
     assert source.num_rows() == 25
     assert ages(source) == AGES
     path = written(tmp_path, TITLE + "".join(ROWS))
-    how = Reading(skip_rows=1, names=("age", "ward"))
+    how = Dialect(skip_rows=1, names=("age", "ward"))
     assert ages(CsvSource(path, FACTS, how)) == AGES
     none = written(tmp_path, TITLE, "none.csv")  # a table without rows
     assert CsvSource(none, FACTS, how).num_rows() == 0
@@ -101,13 +101,13 @@ def test_a_sheet_has_lines_above_its_header(tmp_path, facts):
     with pd.ExcelWriter(path) as book:
         table.to_excel(book, index=False, startrow=2)
         next(iter(book.sheets.values())).cell(1, 1, "Report of March")
-    read = read_table(path, Reading(skip_rows=2, header=True), facts)
+    read = read_table(path, Dialect(skip_rows=2, header=True), facts)
     assert list(read) == ["age", "ward"]
     assert read["age"].tolist() == AGES
     with pytest.raises(CommandError, match="--skip-rows 1, or with as many"):
-        read_table(path, Reading(header=True), facts)
+        read_table(path, Dialect(header=True), facts)
     with pytest.raises(CommandError, match="no lines below"):
-        read_table(path, Reading(skip_rows=28, header=True), facts)
+        read_table(path, Dialect(skip_rows=28, header=True), facts)
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_a_title_is_refused_with_the_way_out(tmp_path, title, sep, facts):
     path = written(tmp_path, text)
     for read in (open_table, read_table) if facts else (read_table,):
         with pytest.raises(CommandError, match="--skip-rows") as caught:
-            read([path], Reading(sep=sep, decimal=".", header=True), facts)
+            read([path], Dialect(sep=sep, decimal=".", header=True), facts)
         assert "March" not in str(caught.value)
 
 
@@ -135,7 +135,7 @@ def test_a_padded_title_is_told_by_its_record_and_parquet_has_none(tmp_path):
     path = tmp_path / "table.parquet"
     pd.DataFrame({"age": AGES}).to_parquet(path)
     with pytest.raises(CommandError, match="leave out --skip-rows"):
-        read_table(path, Reading(skip_rows=1), None)
+        read_table(path, Dialect(skip_rows=1), None)
 
 
 @pytest.mark.parametrize("lines", [-1, 1.5, "1", True, None])
@@ -144,7 +144,7 @@ def test_a_padded_title_is_told_by_its_record_and_parquet_has_none(tmp_path):
 )
 def test_lines_are_a_number(lines, name, what):
     with pytest.raises(SourceError, match=f"{name}.*must be a number of lines.* 1 for a {what}"):
-        Reading(**{name: lines})
+        Dialect(**{name: lines})
 
 
 def test_the_model_keeps_the_lines_for_its_table(tmp_path, monkeypatch, capsys):
@@ -169,13 +169,13 @@ def test_the_model_keeps_the_lines_for_its_table(tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize("rows", [0, 1, 2, 3])
 def test_a_header_stays_however_few_rows_there_are(tmp_path, rows):
     path = written(tmp_path, HEADER + "".join(ROWS[:rows]))
-    source = CsvSource(path, FACTS, Reading(skip_footer=2))
+    source = CsvSource(path, FACTS, Dialect(skip_footer=2))
     assert source.names == ["age", "ward"]
     assert ages(source) == AGES[: max(rows - 2, 0)]
     bare = CsvSource(
         written(tmp_path, "".join(ROWS[:rows]), "bare.csv"),
         FACTS,
-        Reading(skip_footer=2, header=False),
+        Dialect(skip_footer=2, header=False),
     )
     assert bare.num_rows() == max(rows - 2, 0)
 
@@ -184,7 +184,7 @@ def test_the_command_leaves_lines_out_below_rows_of_text_and_of_sheets(tmp_path,
     path, sheet = written(tmp_path, HEADER + "".join(ROWS) + "Sum,1,2\n"), tmp_path / "table.xlsx"
     frame = pd.DataFrame({"age": [*AGES, "Sum"], "ward": ["w"] * 25 + [None]})
     frame.to_excel(sheet, index=False)
-    how = Reading(header=True, skip_footer=1)
+    how = Dialect(header=True, skip_footer=1)
     for place in (path, sheet):
         assert read_table(place, how, FACTS)["age"].tolist() == AGES
         assert len(read_table(place, how, None)) == 25

@@ -14,7 +14,7 @@ def refused(self):
 
 caching._CacheLocator.ensure_cache_path = refused
 import sdv_privpgd.synthesize.particles.projection
-import sdv_privpgd.synthesize.particles.published
+import sdv_privpgd.synthesize.particles.paper
 from sdv_privpgd.synthesize.particles.compiler import is_compiled, njit
 
 @njit()
@@ -86,11 +86,11 @@ from sdv_privpgd.methods import ParticleGradientDescent
 from sdv_privpgd.benchmark.fits import fit_dataset
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.base.domain import Domain
-from sdv_privpgd.methods.fixed import AllKWay
+from sdv_privpgd.methods.k_way import AllKWay
 from sdv_privpgd.synthesize.particles import binned
 from sdv_privpgd.synthesize.particles.kernels import PackedTargets, Visit
 from sdv_privpgd.synthesize.particles.projection import SignedTable
-from sdv_privpgd.synthesize.particles.published import SoftmaxProjection
+from sdv_privpgd.synthesize.particles.paper import SoftmaxProjection
 
 def fit(sizes, degree):
     domain = Domain(tuple(f"c{axis}" for axis in range(len(sizes))), sizes)
@@ -150,9 +150,9 @@ def runs(folder):
 @pytest.mark.long
 def test_what_is_kept_is_compiled_once_for_all_shapes_and_holds_no_data(runs, folder):
     (few, many), _ = runs
-    assert {"projection.improve", "finish.propose", "published._descend"} < set(many)
+    assert {"projection.improve", "local_search.propose", "paper._descend"} < set(many)
     assert many == few
-    modules = ("projection.", "finish.", "published.")
+    modules = ("projection.", "local_search.", "paper.")
     for name, (num_signatures, _, _) in many.items():
         # None is compiled by itself where it is inlined.
         assert num_signatures <= 1 or not name.startswith(modules), name
@@ -162,11 +162,11 @@ def test_what_is_kept_is_compiled_once_for_all_shapes_and_holds_no_data(runs, fo
     # What Python calls is loaded; what that calls is linked into it already.
     for name in (
         "projection.improve",
-        "finish.propose",
-        "published._descend",
-        "binned.sort_cells",
-        "binned.pass_part",
-        "binned.set_goals",
+        "local_search.propose",
+        "paper._descend",
+        "binned_displacement.sort_cells",
+        "binned_displacement.pass_part",
+        "binned_displacement.set_goals",
     ):
         assert second[name] == [1, 1, 0], name
     sentinel = 0.123456789

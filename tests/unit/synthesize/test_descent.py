@@ -22,12 +22,12 @@ from sdv_privpgd.synthesize.particles.descent import (
     nearest_codes,
 )
 from sdv_privpgd.synthesize.particles.kernels import PackedTargets
+from sdv_privpgd.synthesize.particles.paper import AdamStep
 from sdv_privpgd.synthesize.particles.penalties import DifferentiablePenalty, ProtectedThreshold
-from sdv_privpgd.synthesize.particles.published import AdamStep
 from sdv_privpgd.synthesize.particles.steps import TransportStep, draw_steps, stratified_directions
 
 DOMAIN = Domain(("a", "b", "c"), (2, 3, 4))
-QUICK = {"num_particles": 600, "epochs": 20, "finish": None, "enable_gpu": False}
+QUICK = {"num_particles": 600, "epochs": 20, "local_search": None, "enable_gpu": False}
 
 
 def joint(seed=0, sizes=DOMAIN.sizes):
@@ -201,7 +201,7 @@ def test_a_descent_is_longer_where_nothing_moves_the_particles_afterwards():
     penalty = DifferentiablePenalty(function=lambda at: at["a"].mean())
     for changes, expected in (
         ({}, 30),
-        ({"finish": None}, 100),
+        ({"local_search": None}, 100),
         ({"penalties": (penalty,)}, 100),
         ({"penalties": (penalty,), "epochs": 7}, 7),
     ):

@@ -7,7 +7,7 @@ from answers import noisy_answers, number_of_rows
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.synthesize.gum import (
     GUM,
-    _Table,
+    _CliqueTarget,
     _taken,
     changes,
     independent_codes,
@@ -91,7 +91,7 @@ def test_an_update_brings_its_table_nearer_and_touches_lost_rows_alone():
     one_way = {name: np.ones(size) for name, size in zip("abc", DOMAIN.sizes, strict=True)}
     codes = independent_codes(DOMAIN, one_way, 1_200, rng)
     target = np.array([[300.0, 0.0, 350.0], [50.0, 400.0, 100.0]])
-    table = _Table(DOMAIN.axes(("a", "b")), target.shape, target.ravel())
+    table = _CliqueTarget(DOMAIN.axes(("a", "b")), target.shape, target.ravel())
     before = codes.copy()
     table.update(codes, 0.4, rng)
     assert codes.shape == before.shape
