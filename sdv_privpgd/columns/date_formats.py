@@ -9,10 +9,10 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from sdv_privpgd.columns.dates import instants, to_ticks, write_dates
+from sdv_privpgd.columns.dates import instants, texts_of, timestamps, to_ticks
 from sdv_privpgd.columns.facts import ColumnFacts, DateFacts
 from sdv_privpgd.columns.scalars import quiet
-from sdv_privpgd.columns.units import directives, has_zone, unit_of_format, years_of
+from sdv_privpgd.columns.units import DAYS, directives, has_zone, unit_of_format, years_of
 
 _SPANS = {
     "yxDF": ("1969-01-01", "2068-12-31T23:59:59.999999"),
@@ -24,6 +24,38 @@ _SPANS = {
     "S": ("2000-01-01", "2000-01-01T00:00:59.999999"),
 }
 """What formats write that say no whole year, by the directives of their coarsest part."""
+
+_CUT = "\ue000"
+"""Behind microseconds of which three digits are cut off."""
+
+
+def write_dates(
+    ticks: np.ndarray,
+    unit: str,
+    datetime_format: str | None,
+    utc: bool,
+    far: bool = False,
+    offset: str | None = None,
+) -> np.ndarray | pd.DatetimeIndex:
+    """The dates at ticks, counted in units from 1970: strings in the format, or ``timestamps``.
+
+    In strings milliseconds have three digits, and the ``offset`` from UTC is written as it is.
+    """
+    if datetime_format is None:
+        return timestamps(ticks, unit, utc, far)
+    # strftime is slow, so it is called once for each distinct date.
+    distinct, positions = np.unique(ticks, return_inverse=True)
+    index = timestamps(distinct, unit, utc, far)
+    if offset is not None:
+        if unit not in DAYS:
+            index = index.tz_convert("UTC" if offset == "Z" else offset)
+        datetime_format = datetime_format.replace("%z", offset)
+    if unit == "ms":
+        datetime_format = datetime_format.replace("%f", "%f" + _CUT)
+    texts = texts_of(index, datetime_format)
+    if unit == "ms":
+        texts = np.array([text.replace("000" + _CUT, "") for text in texts], dtype=object)
+    return texts[positions]
 
 
 def span_of_format(datetime_format: str | None) -> tuple[int, int] | tuple[None, None]:

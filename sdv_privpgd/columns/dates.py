@@ -12,15 +12,7 @@ import numpy as np
 import pandas as pd
 
 from sdv_privpgd.columns.scalars import cells, distinct, filled, plain, whole
-from sdv_privpgd.columns.units import (
-    COARSE,
-    DAYS,
-    digits_of,
-    has_zone,
-    is_aware,
-    years_of,
-    zone_of,
-)
+from sdv_privpgd.columns.units import COARSE, DAYS, digits_of, has_zone, years_of, zone_of
 
 _DAY_OF = 86_400 * 10**9
 
@@ -35,9 +27,6 @@ CLOCKS = "%H:%M:%S", "%H:%M"
 
 _EPOCH, _IN_2000 = datetime(1970, 1, 1), date(2000, 1, 1)
 _FAR = [np.datetime64(day, "us") for day in ("0001-01-01", "9999-12-31")]
-
-_CUT = "\ue000"
-"""Behind microseconds of which three digits are cut off."""
 
 _DAY = "[0-9]{4}-(0[1-9]|1[0-2])-[0-9]{2}|[0-9]{4}(0[1-9]|1[0-2])[0-9]{2}"
 _TIME = "([01][0-9]|2[0-3])(:?[0-5][0-9](:?[0-5][0-9]([.,][0-9]+)?)?)?"
@@ -57,8 +46,8 @@ def instants(
     digits and nothing else (20240131 in ``%Y%m%d``, 930 in ``%H%M``), and are otherwise missing:
     their unit is unknown. In a format without a year dates are in 2000, and times of the
     day are read as well. Of a date that is no text counts what such a format writes of it, or one
-    with two digits of a year, which are those of 1969 to 2068. ``as_shown`` are what a cell without
-    a format says before its offset from UTC.
+    with two digits of a year, which are those of 1969 to 2068. ``as_shown`` are what a cell says
+    before its offset from UTC.
     """
     is_whole, year = years_of(datetime_format)
     if is_whole and series.dtype.kind == "M" and not isinstance(series.dtype, pd.ArrowDtype):
@@ -67,8 +56,8 @@ def instants(
         moments = series.to_numpy()
         return _nanoseconds(moments), np.isnat(moments)
     listed, places = distinct(series)
-    if as_shown and datetime_format is None:
-        listed = [_shown(cell) for cell in listed]
+    if as_shown and (datetime_format or "%z").endswith("%z"):
+        listed = [_shown(cell, datetime_format) for cell in listed]
     found = [_text_or_instant(cell, datetime_format, year) for cell in listed]
     if datetime_format is not None and not is_whole:
         found = _as_written(found, datetime_format, year)
@@ -84,60 +73,28 @@ def to_ticks(moments: np.ndarray, unit: str) -> np.ndarray:
     return moments.astype("datetime64[ns]").astype(f"datetime64[{unit}]").astype(np.int64)
 
 
-def write_dates(
-    ticks: np.ndarray,
-    unit: str,
-    datetime_format: str | None,
-    utc: bool,
-    far: bool = False,
-    offset: str | None = None,
-) -> np.ndarray | pd.DatetimeIndex:
-    """The dates at ticks, counted in units from 1970: strings in the format, or timestamps.
-
-    With ``far`` those of ``BEYOND`` are what they stand for, and timestamps are in microseconds.
-    In strings milliseconds have three digits, and the ``offset`` from UTC is written as it is.
-    """
-    if datetime_format is None:
-        return _timestamps(ticks, unit, utc, far)
-    # strftime is slow, so it is called once for each distinct date.
-    distinct, positions = np.unique(ticks, return_inverse=True)
-    if unit == "ms":
-        datetime_format = datetime_format.replace("%f", "%f" + _CUT)
-    index = _timestamps(distinct, unit, utc, far)
-    if offset is not None:
-        index = index.tz_convert("UTC" if offset == "Z" else offset)
-        datetime_format = datetime_format.replace("%z", offset)
-    texts = index.strftime(datetime_format).to_numpy(dtype=object)
-    if far:  # of the first year it leaves out the zeros
-        early = index.values < np.datetime64("1000")
-        texts[early] = index.strftime(datetime_format.replace("%Y", "0001"))[early]
-    if unit == "ms":
-        texts = np.array([text.replace("000" + _CUT, "") for text in texts], dtype=object)
-    return texts[positions]
-
-
 def are_whole(moments: np.ndarray, unit: str) -> np.ndarray:
     """Which moments, in nanoseconds since 1970, are whole units, bool; those of ``BEYOND`` are."""
     exact = moments.astype("M8[ns]")
     return (exact == exact.astype(f"M8[{unit}]")) | np.isin(moments, BEYOND)
 
 
-def _shown(cell: Any) -> Any:
-    """A date without its offset from UTC; anything else unchanged."""
+def _shown(cell: Any, datetime_format: str | None) -> Any:
+    """A date without its offset from UTC, or in UTC with a format; anything else as it is."""
     if type(cell) in (datetime, pd.Timestamp):  # of others no code is called
-        return cell.replace(tzinfo=None)
-    text = plain(cell)
-    said = _ISO.fullmatch(text.strip()) if isinstance(text, str) else None
+        return cell if cell.tzinfo is None else cell.replace(tzinfo=None)
+    if not isinstance(text := plain(cell), str):
+        return cell
+    if datetime_format is not None:
+        return re.sub(f"{_ZONE}$", "+0000", text.strip())
+    said = _ISO.fullmatch(text.strip())
     return cell if said is None or said["zone"] is None else said.string[: said.start("zone")]
 
 
 def _is_aware(cell: Any, datetime_format: str | None) -> bool:
-    if isinstance(text := plain(cell), str):
-        if datetime_format is not None:
-            return has_zone(datetime_format)
-        return (said := _ISO.fullmatch(text.strip())) is not None and said["zone"] is not None
-    # Of others no code is called.
-    return type(cell) in (datetime, pd.Timestamp) and cell.tzinfo is not None
+    if datetime_format is not None and isinstance(plain(cell), str):
+        return has_zone(datetime_format)
+    return _shown(cell, None) is not cell
 
 
 def on_the_clock(moments: np.ndarray, zone: Any) -> np.ndarray:
@@ -179,20 +136,32 @@ def precisions(series: pd.Series, datetime_format: str | None = None) -> np.ndar
     shows says whether it has a time of the day, and where the dtype has a time zone, which one.
     """
     shown, missing = instants(series, datetime_format, as_shown=True)
-    is_same = datetime_format is not None or is_aware(series.dtype)
-    moments = shown if is_same else instants(series, None)[0]
+    is_same = zone_of(series.dtype) is not None or not has_zone(datetime_format or "%z")
+    moments = shown if is_same else instants(series, datetime_format)[0]
     moments, shown = np.clip([moments, shown], *BEYOND)
     whole, rest = [are_whole(shown if e in DAYS else moments, e) for e in COARSE], len(COARSE)
     return np.select([missing, *whole], [rest + 1, *range(rest)], rest)
 
 
-def _timestamps(ticks: np.ndarray, unit: str, utc: bool, far: bool) -> pd.DatetimeIndex:
+def timestamps(ticks: np.ndarray, unit: str, utc: bool, far: bool) -> pd.DatetimeIndex:
+    """The dates at ticks, counted in units from 1970.
+
+    With ``far`` those of ``BEYOND`` are what they stand for, and timestamps are in microseconds.
+    """
     moments = ticks.astype(f"datetime64[{unit}]").astype("datetime64[ns]")
     if far:
         first, last = to_ticks(np.array([BEYOND[0] + _DAY_OF - 1, BEYOND[1]]), unit)
         moments = np.select([ticks <= first, ticks >= last], _FAR, moments.astype("datetime64[us]"))
     index = pd.DatetimeIndex(moments)
     return index.tz_localize("UTC") if utc else index
+
+
+def texts_of(index: pd.DatetimeIndex, datetime_format: str) -> np.ndarray:
+    """The dates as strings in the format."""
+    texts = index.strftime(datetime_format).to_numpy(dtype=object)
+    early = np.asarray(index.year) < 1000  # of these it leaves out the zeros
+    texts[early] = index[early].strftime(datetime_format.replace("%Y", "0001"))
+    return texts
 
 
 def _text_or_instant(cell: Any, datetime_format: str | None, year: str) -> str | int | None:
@@ -215,7 +184,7 @@ def _as_written(found: list, datetime_format: str, year: str) -> list[str | None
     """Text as it is, and what a format writes of instants, with a year where none is said."""
     moments = np.array([each for each in found if type(each) is int], dtype=np.int64)
     is_utc = has_zone(datetime_format)
-    texts = iter(write_dates(moments, "ns", datetime_format, is_utc, far=True))
+    texts = iter(texts_of(timestamps(moments, "ns", is_utc, far=True), datetime_format))
     said = (next(texts) if type(each) is int else each for each in found)
     return [None if each is None else each + year for each in said]
 

@@ -14,7 +14,8 @@ import pandas as pd
 from sdv_privpgd.base import cached_property
 from sdv_privpgd.columns.bins import BELOW_ONE, Categories, Ticks
 from sdv_privpgd.columns.column import EXACT_IN_FLOAT, Column
-from sdv_privpgd.columns.dates import BEYOND, are_whole, in_zone, to_ticks, write_dates
+from sdv_privpgd.columns.date_formats import write_dates
+from sdv_privpgd.columns.dates import BEYOND, are_whole, in_zone, to_ticks
 from sdv_privpgd.columns.dtypes import (
     cast,
     categories_in,

@@ -8,7 +8,7 @@ import numpy as np
 from sdv_privpgd.base.words import dates, grouped, number, short_number
 from sdv_privpgd.columns.bins import Categories, Reals, Ticks
 from sdv_privpgd.columns.column import Column
-from sdv_privpgd.columns.dates import write_dates
+from sdv_privpgd.columns.date_formats import write_dates
 from sdv_privpgd.columns.units import DAYS
 
 MISSING = "(missing)"

@@ -21,8 +21,8 @@ import pandas as pd
 from sdv_privpgd.base.arguments import check_flag, check_integer, shown
 from sdv_privpgd.columns.column import EXACT_IN_FLOAT, Column
 from sdv_privpgd.columns.cuts import EXACT_DIGITS, can_write, column_of, tick_of
-from sdv_privpgd.columns.date_formats import span_of_format
-from sdv_privpgd.columns.dates import BEYOND, CLOCKS, LATEST, instants, to_ticks, write_dates
+from sdv_privpgd.columns.date_formats import span_of_format, write_dates
+from sdv_privpgd.columns.dates import BEYOND, CLOCKS, LATEST, instants, to_ticks
 from sdv_privpgd.columns.facts import (
     CategoryFacts,
     ColumnFacts,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from sdv_privpgd.base.arguments import shown
-from sdv_privpgd.columns.dates import write_dates
+from sdv_privpgd.columns.date_formats import write_dates
 from sdv_privpgd.columns.facts import ColumnFacts, DateFacts, NumberFacts, TruthFacts
 
 _RANGE = ("range_min", "range_max")
