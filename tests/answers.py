@@ -7,7 +7,7 @@ import numpy as np
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.ledger import Charge, PrivacyLedger, SharedLedger
+from sdv_privpgd.privacy.ledger import Charge, FitLedger, PrivacyLedger
 from sdv_privpgd.privacy.noise import rounded_gaussian
 from sdv_privpgd.privacy.queries import (
     Adjacency,
@@ -48,7 +48,7 @@ def open_curator(
     """A curator of a table, with the noise of a seed, or for ``None`` with the system's."""
     ledger = PrivacyLedger.open(epsilon, 1e-5, adjacency, rows, reserved=Fraction(reserved))
     words = {} if seed is None else {"words": seeded_words(seed)}
-    return Curator(dataset, SharedLedger(ledger, **words), **more)
+    return Curator(dataset, FitLedger(ledger, **words), **more)
 
 
 def counted_curator(dataset, **how):

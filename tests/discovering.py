@@ -13,7 +13,7 @@ from sdv_privpgd.discovery.first_queries import reserved_delta
 from sdv_privpgd.discovery.plan import discover
 from sdv_privpgd.discovery.transcript import Inquiry
 from sdv_privpgd.privacy.boundary import PrivateTable
-from sdv_privpgd.privacy.ledger import PrivacyLedger, SharedLedger
+from sdv_privpgd.privacy.ledger import FitLedger, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
 
 
@@ -31,7 +31,7 @@ def found_in(
     ledger = PrivacyLedger.open(
         epsilon, 1e-5, adjacency, rows_per_person, reserved=reserved_delta(undeclared, 1e-5)
     )
-    shared = SharedLedger(ledger, words=np.random.default_rng(seed).bytes)
+    shared = FitLedger(ledger, words=np.random.default_rng(seed).bytes)
     inquiry = Inquiry(table=PrivateTable(columns), shared=shared)
     facts = discover(inquiry, undeclared, Fraction(1, 20)).facts
     return {name: words_of(each) for name, each in facts.items()}, shared.ledger

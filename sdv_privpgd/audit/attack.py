@@ -30,7 +30,7 @@ from sdv_privpgd.methods.k_way import Independent
 from sdv_privpgd.privacy.accounting import epsilon_of
 from sdv_privpgd.privacy.boundary import EncodedTable
 from sdv_privpgd.privacy.curator import Curator
-from sdv_privpgd.privacy.ledger import PrivacyLedger, SharedLedger
+from sdv_privpgd.privacy.ledger import FitLedger, PrivacyLedger
 from sdv_privpgd.privacy.queries import (
     Adjacency,
     CountQuery,
@@ -239,7 +239,7 @@ def _questions(
     """What the method asks about a few columns; if it refuses them, what any method could."""
     own, simple = settings.method.small(), Independent()
     for method, number in ((own, 2), (own, 3), (simple, 2)):
-        few, shared, tape = fewer_columns(schema, number), SharedLedger(ledger), Tape()
+        few, shared, tape = fewer_columns(schema, number), FitLedger(ledger), Tape()
         table = _table(few, _people(few, settings).world(1), ledger)
         curator = watched(table.curator(few, shared), shared, tape)
         try:
@@ -292,8 +292,8 @@ def _table(schema: Schema, codes: np.ndarray, ledger: PrivacyLedger) -> EncodedT
 def _answering(schema: Schema, ledger: PrivacyLedger, codes: np.ndarray) -> Callable[[], Curator]:
     """Makes real curators for a world, each with an empty ledger."""
     table = _table(schema, codes, ledger)
-    dataset = table.curator(schema, SharedLedger(ledger))._dataset
-    return lambda: Curator(dataset, SharedLedger(ledger))
+    dataset = table.curator(schema, FitLedger(ledger))._dataset
+    return lambda: Curator(dataset, FitLedger(ledger))
 
 
 def _measured(curator: Curator, events: Sequence[Event]) -> list[Measurement]:

@@ -34,7 +34,7 @@ from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.fitting.tables_settings import TablesSettings
 from sdv_privpgd.methods.method import method_of
 from sdv_privpgd.privacy.curator import Curator
-from sdv_privpgd.privacy.ledger import SharedLedger
+from sdv_privpgd.privacy.ledger import FitLedger
 from sdv_privpgd.report.page import Report, check_path
 
 
@@ -207,7 +207,7 @@ def _attacked(linked: TablesSettings, runs: int) -> Attack:
     scores, claim = np.zeros((2, runs)), 0.0
     for run in range(runs):
         for world, asked in enumerate(events):
-            shared = SharedLedger(linked.ledger)
+            shared = FitLedger(linked.ledger)
             answers = [noisy_numbers(Curator(event.dataset, shared), [event]) for event in asked]
             scores[world, run] = filtered @ (np.concatenate(answers) - truths[0])
             claim = math.sqrt(shared.ledger.mu_squared)

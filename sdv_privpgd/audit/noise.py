@@ -30,7 +30,7 @@ from sdv_privpgd.estimate.noisy_tables import rounded_variance
 from sdv_privpgd.privacy.accounting import range_epsilon_of
 from sdv_privpgd.privacy.boundary import EncodedTable
 from sdv_privpgd.privacy.curator import Curator
-from sdv_privpgd.privacy.ledger import TRAINED, PrivacyLedger, SharedLedger
+from sdv_privpgd.privacy.ledger import TRAINED, FitLedger, PrivacyLedger
 from sdv_privpgd.privacy.queries import MarginalQuery, ModelErrorQuery
 
 LAYER = "the noise"
@@ -135,7 +135,7 @@ def choice_check(ledger: PrivacyLedger, schema: Schema, false_alarms: float) -> 
     scores = [ModelErrorQuery(clique=clique, expected=expected, bias=bias) for bias in (gap, 0)]
     dataset = first._dataset
     better = sum(
-        Curator(dataset, SharedLedger(ledger)).select(scores, ledger.budget, what="one of two")
+        Curator(dataset, FitLedger(ledger)).select(scores, ledger.budget, what="one of two")
         for _ in range(_CHOICES)
     )
     odds, share = 1 / (1 + math.exp(-gap / temperature)), better / _CHOICES
@@ -217,7 +217,7 @@ def made_up_curator(schema: Schema, ledger: PrivacyLedger) -> Curator:
     """A real curator with an empty ledger, of a few made-up rows, all with the first codes."""
     names = list(schema.domain().attributes)
     codes = pd.DataFrame(np.zeros((5, len(names)), dtype=int), columns=pd.Index(names))
-    return EncodedTable(codes, bound=ledger.bound).curator(schema, SharedLedger(ledger))
+    return EncodedTable(codes, bound=ledger.bound).curator(schema, FitLedger(ledger))
 
 
 _DRAWS = 64

@@ -26,7 +26,7 @@ from sdv_privpgd.columns.readings import Rarer, Readable, Reading
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.curator import Curator, Trainer
-from sdv_privpgd.privacy.ledger import Charge, SharedLedger
+from sdv_privpgd.privacy.ledger import Charge, FitLedger
 from sdv_privpgd.privacy.noise import WordSource
 from sdv_privpgd.privacy.queries import (
     Measurement,
@@ -116,14 +116,14 @@ class AuditedTable(PrivateTable):
         super().__init__(opened._source, bound=opened._bound)
         self._tape = tape
 
-    def curator(self, schema: Schema, shared: SharedLedger, **how: Any) -> Curator:
+    def curator(self, schema: Schema, shared: FitLedger, **how: Any) -> Curator:
         self._tape.schema = schema
         return _Recorded(super().curator(schema, shared, **how), shared, self._tape)
 
     def first_queries(
         self,
         readings: Sequence[Reading | Readable],
-        shared: SharedLedger,
+        shared: FitLedger,
         progress: Progress = silent,
         rarer: Rarer | None = None,
     ) -> Curator:
@@ -133,7 +133,7 @@ class AuditedTable(PrivateTable):
         )
 
 
-def watched(curator: Curator, shared: SharedLedger, tape: Tape) -> Curator:
+def watched(curator: Curator, shared: FitLedger, tape: Tape) -> Curator:
     """The same curator, who writes down what it is asked and gives the answers that it has.
 
     Raises ``TypeError`` for a tape that has other answers to give.
@@ -146,7 +146,7 @@ def watched(curator: Curator, shared: SharedLedger, tape: Tape) -> Curator:
 class _Recorded(Curator):
     """A curator that writes on a tape, and gives out what the tape says."""
 
-    def __init__(self, real: Curator, shared: SharedLedger, tape: Tape) -> None:
+    def __init__(self, real: Curator, shared: FitLedger, tape: Tape) -> None:
         super().__init__(real._dataset, shared, values=real._values, known=real.measurements)
         self._tape = tape
 

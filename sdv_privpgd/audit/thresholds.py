@@ -31,7 +31,7 @@ from sdv_privpgd.fitting.options import opened
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.curator import Curator
-from sdv_privpgd.privacy.ledger import Charge, PrivacyLedger, SharedLedger
+from sdv_privpgd.privacy.ledger import Charge, FitLedger, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
 
 LAYER = "what nobody declared"
@@ -111,11 +111,11 @@ def _released(settings: Settings, runs: int, false_alarms: float) -> list[Check]
     reading = Reading(name="job", asks=frozenset(["categories"]), cells=SIGNED_POWERS)
     wide = replace(settings, delta=0.5).ledger(Fraction(1, 4))
     table = PrivateTable({"job": of_objects(cells)}, bound=wide.bound)
-    first = table.first_queries([reading], SharedLedger(wide))
+    first = table.first_queries([reading], FitLedger(wide))
     dataset, values = first._dataset, first._values
     came_out, noise, stddev = 0, {value: np.zeros(runs) for value in true}, 1.0
     for run in range(runs):
-        shared = SharedLedger(wide)
+        shared = FitLedger(wide)
         curator = Curator(dataset, shared, values=values)
         found = dict(curator.discover(wide.budget / 100, large, what="a made-up column")["job"])
         came_out += "a person's" in found
@@ -180,7 +180,7 @@ def _cells(tape: Tape, description: Description) -> Check:
     if schema is None or not schema.columns:
         return skipped(ALONE, name, "No column has codes.")
     read = [each for each in tape.readings if each.name in schema.read]
-    shared = SharedLedger(PrivacyLedger.open(1.0, 1e-5, Adjacency.ADD_REMOVE))
+    shared = FitLedger(PrivacyLedger.open(1.0, 1e-5, Adjacency.ADD_REMOVE))
 
     def counted(cells: Mapping[str, pd.Series]) -> Counter[tuple]:
         table = PrivateTable(cells)

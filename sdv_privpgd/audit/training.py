@@ -33,7 +33,7 @@ from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.methods.dp_sgd import TrainingQuery
 from sdv_privpgd.privacy.boundary import EncodedTable
-from sdv_privpgd.privacy.ledger import SharedLedger
+from sdv_privpgd.privacy.ledger import FitLedger
 from sdv_privpgd.privacy.queries import Adjacency
 
 ACCOUNTANT = "a second accountant"
@@ -250,7 +250,7 @@ def _watched(settings: Settings) -> _Watched:
     facts = {name: {"range_values": [*range(_ONES)]} for name in records}
     schema = Schema.from_sdv(kinds, public_domain=facts)
     ledger, network = settings.ledger(settings.own_delta), _Pushing()
-    shared, trainer = SharedLedger(ledger), OpacusTrainer(cast(Any, network), query, 1)
+    shared, trainer = FitLedger(ledger), OpacusTrainer(cast(Any, network), query, 1)
     curator = EncodedTable(records, bound=ledger.bound).curator(schema, shared)
     part = ledger.budget / 4  # a fit has less than all of it for a training
     trained = curator.train(trainer, part, ledger.reserved)

@@ -11,7 +11,7 @@ from sdv_privpgd.methods.method import Method
 from sdv_privpgd.methods.pipeline import Release, run
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.ledger import PrivacyLedger, SharedLedger
+from sdv_privpgd.privacy.ledger import FitLedger, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
 
 FOLDER = Path(__file__).parents[3] / "shared" / "data"
@@ -92,4 +92,4 @@ def fit_dataset(
 ) -> Release:
     """Returns a release at delta 1e-5, without SDV around it."""
     ledger = PrivacyLedger.open(epsilon, 1e-5, Adjacency.REPLACE_ONE)
-    return run(Curator(dataset, SharedLedger(ledger)), method, progress=progress)
+    return run(Curator(dataset, FitLedger(ledger)), method, progress=progress)

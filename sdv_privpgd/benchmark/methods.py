@@ -50,7 +50,7 @@ from sdv_privpgd.methods.method import (
 from sdv_privpgd.privacy.accounting import epsilon_of
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.curator import Curator
-from sdv_privpgd.privacy.ledger import SharedLedger
+from sdv_privpgd.privacy.ledger import FitLedger
 from sdv_privpgd.privacy.queries import MarginalQuery
 from sdv_privpgd.synthesize.engine import Engine
 
@@ -92,7 +92,7 @@ class Preprocessing:
         return reserved_delta(self._shapeless(table), delta)
 
     def schema(
-        self, table: RealTable, rows: pd.DataFrame, shared: SharedLedger, method: Method
+        self, table: RealTable, rows: pd.DataFrame, shared: FitLedger, method: Method
     ) -> Schema:
         """The columns with the codes that it gives them.
 

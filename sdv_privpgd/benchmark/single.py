@@ -31,7 +31,7 @@ from sdv_privpgd.metrics.values import Described, as_codes, common_cells, out_of
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.ledger import PrivacyLedger, SharedLedger
+from sdv_privpgd.privacy.ledger import FitLedger, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
 
 
@@ -156,9 +156,7 @@ def _fit(
         small = (min(size, 16) for size in table.domain.sizes)  # as many codes as it may make
         made.require(Domain(table.domain.attributes, tuple(small)))
         reserved = preprocessing.reserved(table, delta)
-    shared = SharedLedger(
-        PrivacyLedger.open(epsilon, delta, Adjacency.REPLACE_ONE, reserved=reserved)
-    )
+    shared = FitLedger(PrivacyLedger.open(epsilon, delta, Adjacency.REPLACE_ONE, reserved=reserved))
     if preprocessing is None:
         return run(Curator(Dataset(table.domain, codes), shared), made), None
     schema = preprocessing.schema(table, rows, shared, made)

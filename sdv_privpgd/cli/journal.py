@@ -35,7 +35,7 @@ class Journal:
     It is locked, then read. What the command may spend is written into it before a table is opened,
     and what was spent takes that place before rows are written. So no two commands count on one
     state of the file, one that is killed stands there with all that it planned, and no rows are
-    without books. Without a file, only the plan is checked.
+    without a ledger. Without a file, only the plan is checked.
 
     Attributes:
         path: The file, as the user names it; ``None`` without one.

@@ -133,9 +133,7 @@ def recoded(
     columns: Mapping[str, pd.Series], rules: Mapping[str, Recoding]
 ) -> dict[str, pd.Series]:
     """Private columns as they are to be read."""
-    return {
-        name: rules[name](series) if name in rules else series for name, series in columns.items()
-    }
+    return {name: rules[name](own) if name in rules else own for name, own in columns.items()}
 
 
 def _without(series: pd.Series, missing: np.ndarray) -> pd.Series:

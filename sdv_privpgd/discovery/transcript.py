@@ -16,7 +16,7 @@ from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.columns.units import zone_of
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.curator import Curator
-from sdv_privpgd.privacy.ledger import SharedLedger
+from sdv_privpgd.privacy.ledger import FitLedger
 from sdv_privpgd.privacy.queries import MarginalQuery, Measurement, Query
 
 
@@ -47,7 +47,7 @@ class Inquiry:
     """A table with the ledger that pays for questions, and with what was answered so far."""
 
     table: PrivateTable
-    shared: SharedLedger
+    shared: FitLedger
     transcript: Transcript = field(default_factory=Transcript)
     progress: Progress = silent
 

@@ -39,7 +39,7 @@ from sdv_privpgd.methods.method import Method
 from sdv_privpgd.methods.pipeline import Release
 from sdv_privpgd.privacy.boundary import EncodedTable, PrivateTable, without_table
 from sdv_privpgd.privacy.curator import Curator
-from sdv_privpgd.privacy.ledger import PrivacyLedger, SharedLedger
+from sdv_privpgd.privacy.ledger import FitLedger, PrivacyLedger
 from sdv_privpgd.privacy.queries import GroupedMarginalQuery, MarginalQuery, Measurement, Query
 from sdv_privpgd.report.measures import PublicFacts
 from sdv_privpgd.report.warnings import warnings_of
@@ -175,7 +175,7 @@ class Fit:
             undeclared = {} if self.has_discovered else description.undeclared
             begun = settings.ledger(reserved_delta(undeclared, settings.delta) + settings.own_delta)
         settings.require(begun)
-        self.shared = SharedLedger(begun)
+        self.shared = FitLedger(begun)
         self.transcript = Transcript(answered)
 
     def discover(

@@ -53,7 +53,7 @@ from sdv_privpgd.fitting.tables_settings import PAIRS, TablesSettings, check_by_
 from sdv_privpgd.inference.question_list import Question
 from sdv_privpgd.methods.method import Method
 from sdv_privpgd.privacy.boundary import PrivateTable
-from sdv_privpgd.privacy.ledger import PrivacyLedger, SharedLedger
+from sdv_privpgd.privacy.ledger import FitLedger, PrivacyLedger
 from sdv_privpgd.privacy.queries import GroupedMarginalQuery, MarginalQuery, Measurement
 from sdv_privpgd.report.measures import MANY, SOME, SURE
 from sdv_privpgd.report.warnings import in_one
@@ -323,7 +323,7 @@ class RunningTables:
             fit.ask_first(self.private[table], stops_at=stops_at)
         return fit
 
-    def _count_keys(self, table: str, key: str, shared: SharedLedger) -> None:
+    def _count_keys(self, table: str, key: str, shared: FitLedger) -> None:
         """Asks how many keys a column has, and of how many it is lost what leads by them.
 
         The root's have as much of the budget of the ledger as the first question, others two fifths
@@ -477,7 +477,7 @@ class RunningTables:
         named: dict[Clique, tuple[str, str]] = {
             (a, other(b)): (a, b) for a, b in self.linked.pairs_asked(table, in_order)
         }
-        shared = SharedLedger(self.linked.part(table, PAIRS[in_order]))
+        shared = FitLedger(self.linked.part(table, PAIRS[in_order]))
         with self._charging(shared, table):
             pairs = self.pairs[table, in_order]
             curator = pairs.curator(Schema(tuple(both)), shared, progress=progress)
@@ -522,7 +522,7 @@ class RunningTables:
         return answers, found
 
     @contextmanager
-    def _charging(self, shared: SharedLedger, table: str) -> Iterator[None]:
+    def _charging(self, shared: FitLedger, table: str) -> Iterator[None]:
         """Puts what is spent on a table meanwhile on the ledger of all, however it ends."""
         before = len(shared.ledger.charges)
         try:

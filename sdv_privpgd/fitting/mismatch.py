@@ -45,7 +45,7 @@ CAN_GO_ON = (
 class DomainMismatchError(PublicDomainError):
     """Raised in the middle of a fit if nearly no row has a declared value of a column.
 
-    Public, as what it holds: noisy answers and books.
+    Public, as what it holds: noisy answers and a ledger.
 
     Attributes:
         ledger: What was spent so far, for a later ``fit_table(after=...)``; ``None`` for

@@ -48,7 +48,7 @@ from sdv_privpgd.privacy.accounting import mu_squared_of
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.counting import Bound, Tables
 from sdv_privpgd.privacy.dataset import Records
-from sdv_privpgd.privacy.ledger import PrivacyLedger, SharedLedger
+from sdv_privpgd.privacy.ledger import FitLedger, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.report.about import CONFIDENT
 from sdv_privpgd.report.page import Report
@@ -326,7 +326,7 @@ class _Assumed:
         schema = Schema.of({name: _with_codes(size) for name, size in domain.size_of.items()})
         table = PrivateTable(_made_up(domain), bound=self.settings.people.limit)
         method, part = self.settings.method.plain(domain)
-        curator = table.curator(schema, SharedLedger(self._ledger(budget * part * scale**2)))
+        curator = table.curator(schema, FitLedger(self._ledger(budget * part * scale**2)))
         pipeline.ask(curator, method)
         answers = curator.measurements
         return LinearEstimate(

@@ -28,7 +28,7 @@ from sdv_privpgd.fitting.settings import People, Settings
 from sdv_privpgd.methods import pipeline
 from sdv_privpgd.methods.method import MatchError
 from sdv_privpgd.privacy.boundary import PrivateTable
-from sdv_privpgd.privacy.ledger import PrivacyLedger, SharedLedger
+from sdv_privpgd.privacy.ledger import FitLedger, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.report.measures import MANY, MOST, NEARLY_ALL
 from sdv_privpgd.synthesize.engine import Model, Particles
@@ -458,7 +458,7 @@ def foretold(settings: Settings, description: Description, num_rows: int) -> lis
     first, second = np.array_split(rng.permutation(len(public.frame)), 2)
     rows, prior = public.taken(rng.choice(first, num_rows)), public.taken(second)
     # The budget of the fit, of which a row of public rows is one.
-    shared = SharedLedger(PrivacyLedger.open(settings.epsilon, settings.delta, settings.adjacency))
+    shared = FitLedger(PrivacyLedger.open(settings.epsilon, settings.delta, settings.adjacency))
     curator = PrivateTable(rows.columns(schema)).curator(schema, shared)
     own = Particles(domain=schema.domain(), codes=rows.codes(schema).codes)
     method = method_for(settings, replace(description, public=None))

@@ -38,7 +38,7 @@ from sdv_privpgd.privacy.queries import (
     MarginalQuery,
     Measurement,
     QuadrantQuery,
-    answers_of_codes,
+    exact_answers,
 )
 from sdv_privpgd.sampling.families import RowMaker
 from sdv_privpgd.synthesize.engine import Engine, Model, Wrapped
@@ -64,7 +64,7 @@ def simulated_answers(
     )  # fmt: skip
     known = [each for each in measurements if isinstance(each.query, kinds)]
     found = []
-    counted = answers_of_codes([each.query for each in known], domain, codes)
+    counted = exact_answers([each.query for each in known], domain, codes)
     for measured, exact in zip(known, counted, strict=True):
         noise = measured.stddev * rng.standard_normal(exact.shape)
         answer, units = np.rint((exact + noise) * measured.units).astype(np.int64), measured.units

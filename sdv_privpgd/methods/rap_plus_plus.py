@@ -25,7 +25,7 @@ from sdv_privpgd.privacy.queries import (
     MarginalQuery,
     Measurement,
     ModelErrorQuery,
-    answers_of_codes,
+    exact_answers,
 )
 from sdv_privpgd.synthesize.engine import RAP_PLUS_PLUS, Engine, Model
 
@@ -366,7 +366,7 @@ class RAPPlusPlus(EngineMethod):
                 expected=whole_counts(scale * found),
                 bias=round(math.sqrt(2 / math.pi) * stddev * found.size),
             )
-            for asked, found in zip(left, answers_of_codes(left, domain, rows), strict=True)
+            for asked, found in zip(left, exact_answers(left, domain, rows), strict=True)
         ]
         chosen: list[Asked] = []
         for turn in range(number):

@@ -8,9 +8,9 @@ An auditor reads these files, in this order, with their lines of code:
 
     ``privacy/accounting.py``       81  epsilon and delta as mu, and back
     ``privacy/noise.py``            45  rounded Gaussian noise
-    ``privacy/selection.py``        31  the exponential mechanism
+    ``privacy/selection.py``        29  the exponential mechanism
     ``privacy/thresholding.py``     22  values that nobody declared
-    ``privacy/queries.py``         203  what can be asked, its sensitivity, and a noisy answer
+    ``privacy/queries.py``         201  what can be asked, its sensitivity, and a noisy answer
     ``privacy/counting.py``        124  what is counted over codes, in which units
     ``privacy/dataset.py``          53  codes in memory
     ``privacy/value_counts.py``     59  values, and their counting
@@ -21,7 +21,7 @@ An auditor reads these files, in this order, with their lines of code:
     ``columns/encoders.py``         53  cells to codes
     ``columns/encoding.py``         36  columns to codes
     ``columns/readings.py``        137  cells of which little is known to codes
-    ``columns/recoding.py``        106  codes for missing, and groups of codes
+    ``columns/recoding.py``        104  codes for missing, and groups of codes
     ``columns/scalars.py``         197  numbers, truths and text of cells
     ``columns/number_formats.py``   48  numbers as they are written
     ``columns/dates.py``           171  dates of cells
@@ -29,7 +29,7 @@ An auditor reads these files, in this order, with their lines of code:
     ``sources/frames.py``           34  frames of pandas
     ``sources/people.py``          122  no more than so many rows of a person
 
-These are 2,412 lines of code. Who has rows in files, databases or clusters, or wants them in order,
+These are 2,406 lines of code. Who has rows in files, databases or clusters, or wants them in order,
 reads, of these 1,522 what the rows come through; they hand out cells, keep none but those of rows
 before, and count none but for the cluster:
 

@@ -29,7 +29,7 @@ from sdv_privpgd.columns.vocabulary import MODELLED
 from sdv_privpgd.privacy.counting import Bound, Weights
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset, Records
-from sdv_privpgd.privacy.ledger import SharedLedger
+from sdv_privpgd.privacy.ledger import FitLedger
 from sdv_privpgd.privacy.queries import Adjacency, Measurement
 from sdv_privpgd.privacy.streams import (
     ClusterRecords,
@@ -63,7 +63,7 @@ class _Table(Opaque, abc.ABC):
     def curator(
         self,
         schema: Schema,
-        shared: SharedLedger,
+        shared: FitLedger,
         *,
         known: Sequence[Measurement] = (),
         progress: Progress = silent,
@@ -210,7 +210,7 @@ class PrivateTable(_Table):
     def first_queries(
         self,
         readings: Sequence[Reading | Readable],
-        shared: SharedLedger,
+        shared: FitLedger,
         progress: Progress = silent,
         rarer: Rarer | None = None,
     ) -> Curator:
@@ -274,7 +274,7 @@ class EncodedTable(_Table):
         return records_of(schema, in_order.to_numpy(), self._bound, self._rows)
 
 
-def without_table(schema: Schema, shared: SharedLedger, known: Sequence[Measurement]) -> Curator:
+def without_table(schema: Schema, shared: FitLedger, known: Sequence[Measurement]) -> Curator:
     """Who knows what was answered earlier of a table that is not there any more."""
     none = np.empty((0, len(schema.domain())))
     return Curator(records_of(schema, none, shared.ledger.bound), shared, known=known)

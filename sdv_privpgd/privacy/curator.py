@@ -16,9 +16,9 @@ from sdv_privpgd.privacy.dataset import Records
 from sdv_privpgd.privacy.ledger import (
     TRAINED,
     Charge,
+    FitLedger,
     PrivacyBudgetError,
     PrivacyLedger,
-    SharedLedger,
 )
 from sdv_privpgd.privacy.noise import MAX_STDDEV, SAMPLING_DELTA, WordSource, rounded_gaussian
 from sdv_privpgd.privacy.queries import Adjacency, Measurement, ModelErrorQuery, Query, answers
@@ -112,7 +112,7 @@ class Curator(Opaque):
 
     Args:
         dataset: The records that it answers for.
-        books: What it charges, and where its noise comes from. Other curators of the fit share
+        shared: What it charges, and where its noise comes from. Other curators of the fit share
             them.
         values: The values of columns whose categories nobody declared, for ``discover``.
         known: Answers about these codes that were paid for earlier.
@@ -121,7 +121,7 @@ class Curator(Opaque):
     def __init__(
         self,
         dataset: Records,
-        shared: SharedLedger,
+        shared: FitLedger,
         *,
         values: ValueCounts | None = None,
         known: Sequence[Measurement] = (),

@@ -305,7 +305,7 @@ class PrivacyLedger:
         return json.dumps(self.to_dict(), indent=indent)
 
 
-class SharedLedger:
+class FitLedger:
     """What all curators of a fit share: one ledger, and the randomness of the noise.
 
     A curator answers for one table of codes. A fit has several of them, one after another, and

@@ -361,9 +361,7 @@ def answers(queries: Sequence[Query], dataset: Records) -> list[np.ndarray]:
     return [found[id(each)] if id(each) in found else each.answer(dataset) for each in queries]
 
 
-def answers_of_codes(
-    queries: Sequence[Query], domain: Domain, codes: np.ndarray
-) -> list[np.ndarray]:
+def exact_answers(queries: Sequence[Query], domain: Domain, codes: np.ndarray) -> list[np.ndarray]:
     """The exact answers of rows of codes, shape (row, attribute). As private as these."""
     return answers(queries, Dataset(domain, codes))
 

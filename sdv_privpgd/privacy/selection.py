@@ -64,12 +64,10 @@ def exponential_choice(scores: Sequence[int], temperature: Fraction, words: Word
     index = int(np.searchsorted(ends, low, side="right"))
     if index + 1 == len(ends) or high < ends[index]:
         return index
-    return _choice_exactly(below, temperature, word, words)
+    return _exact_choice(below, temperature, word, words)
 
 
-def _choice_exactly(
-    below: Sequence[int], temperature: Fraction, word: int, words: WordSource
-) -> int:
+def _exact_choice(below: Sequence[int], temperature: Fraction, word: int, words: WordSource) -> int:
     """The index of a word that double precision cannot place; ``below`` are scores minus top."""
     uniform = (word << EXTRA_BITS) | int.from_bytes(words(EXTRA_BITS // 8), "little")
     with exact.workprec(PRECISION + 64):

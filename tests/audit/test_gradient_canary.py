@@ -21,7 +21,7 @@ from sdv_privpgd.methods.dp_sgd.networks import Adversarial, Codes, Diffusion
 from sdv_privpgd.methods.dp_sgd.training import OpacusTrainer, Optimizer
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.ledger import PrivacyLedger, SharedLedger
+from sdv_privpgd.privacy.ledger import FitLedger, PrivacyLedger
 from sdv_privpgd.privacy.noise import rounded_gaussian
 from sdv_privpgd.privacy.queries import Adjacency
 
@@ -122,7 +122,7 @@ def attack(make, adjacency, *, runs, rate=OFTEN, steps=STEPS):
         words, found = np.random.default_rng(index).bytes, []
         for _ in range(runs):
             attacker = Attacker(make(), query, has_other_self=adjacency is REPLACE)
-            curator = Curator(data, SharedLedger(ledger, words=words))
+            curator = Curator(data, FitLedger(ledger, words=words))
             trainer = OpacusTrainer(attacker, query, 1)
             curator.train(trainer, ledger.budget, ledger.reserved)
             found.append(attacker.score(trainer.noise))

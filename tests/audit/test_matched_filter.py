@@ -27,7 +27,7 @@ from sdv_privpgd.privacy import queries as queries_module
 from sdv_privpgd.privacy.accounting import epsilon_of, range_epsilon_of, stddev_for
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.ledger import PrivacyLedger, SharedLedger, raised
+from sdv_privpgd.privacy.ledger import FitLedger, PrivacyLedger, raised
 from sdv_privpgd.privacy.ledger_file import epsilon_in_all
 from sdv_privpgd.privacy.noise import rounded_gaussian
 from sdv_privpgd.privacy.queries import Adjacency, CutMarginalQuery, MarginalQuery, ModelErrorQuery
@@ -64,7 +64,7 @@ def audit(epsilon, adjacency, *, attributes=3, rows=1, runs=RUNS, queries=None):
         outcome = []
         for _ in range(runs):
             ledger = PrivacyLedger.open(epsilon, 1e-5, adjacency, rows)
-            curator = Curator(world, SharedLedger(ledger, words=words))
+            curator = Curator(world, FitLedger(ledger, words=words))
             measurements = curator.measure(queries, ledger.budget, what="tables")
             answer = np.concatenate([m.answer.ravel() for m in measurements])
             outcome.append(direction @ (answer - means[0]))
@@ -244,7 +244,7 @@ def of_a_choice(epsilon, adjacency, *, rows=1):
         chosen = []
         for _ in range(RUNS):
             ledger = PrivacyLedger.open(epsilon, 1e-5, adjacency, rows)
-            curator = Curator(world, SharedLedger(ledger, words=words))
+            curator = Curator(world, FitLedger(ledger, words=words))
             chosen.append(curator.select(scores, ledger.budget, what="a column"))
         rate = (sum(chosen) + 0.5) / (RUNS + 1)
         quantiles.append(norm.ppf(rate))
@@ -287,7 +287,7 @@ THERE = Dataset(DOMAIN, np.ones((1, 3), dtype=np.int64))
 
 def answered(world, ledger, words, known=()):
     """All pairs of a table, asked for all that the ledger has left."""
-    curator = Curator(world, SharedLedger(ledger, words=words), known=known)
+    curator = Curator(world, FitLedger(ledger, words=words), known=known)
     ask(curator, AllKWay(degree=2), again=bool(known))
     return curator
 

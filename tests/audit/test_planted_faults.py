@@ -36,7 +36,7 @@ from sdv_privpgd.privacy import curator as curating
 from sdv_privpgd.privacy.accounting import range_epsilon_of, stddev_for
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.curator import Curator
-from sdv_privpgd.privacy.ledger import SharedLedger
+from sdv_privpgd.privacy.ledger import FitLedger
 from sdv_privpgd.privacy.noise import rounded_gaussian
 from sdv_privpgd.privacy.queries import (
     Adjacency,
@@ -230,9 +230,9 @@ class TestBooks:
         assert {"changes", "attack"} <= found <= {"changes"} | ATTACK
 
     def test_a_question_that_is_not_charged(self, plant):
-        charge = SharedLedger.charge
+        charge = FitLedger.charge
         plant(
-            SharedLedger,
+            FitLedger,
             "charge",
             lambda self, each: None if "2-way" in each.what else charge(self, each),
         )

@@ -79,11 +79,11 @@ def _counted(table):
     from sdv_privpgd.columns.readings import Reading
     from sdv_privpgd.columns.schema import Schema
     from sdv_privpgd.privacy.boundary import PrivateTable
-    from sdv_privpgd.privacy.ledger import PrivacyLedger, SharedLedger
+    from sdv_privpgd.privacy.ledger import FitLedger, PrivacyLedger
     from sdv_privpgd.privacy.queries import Adjacency, MarginalQuery
 
     schema = Schema.from_sdv(COLUMNS)
-    shared = SharedLedger(PrivacyLedger.open(1.0, 1e-9, Adjacency.REPLACE_ONE))
+    shared = FitLedger(PrivacyLedger.open(1.0, 1e-9, Adjacency.REPLACE_ONE))
     opened, errors = PrivateTable.opened(table, COLUMNS, read_table(COLUMNS))
     if errors:
         raise ValueError(" ".join(errors))

@@ -39,7 +39,7 @@ from sdv_privpgd.metrics.pairs import average, columns, differences, l1_by_pair,
 from sdv_privpgd.privacy.accounting import mu_squared_of
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.ledger import PrivacyLedger, SharedLedger
+from sdv_privpgd.privacy.ledger import FitLedger, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
 
 ONE_THREAD = {
@@ -135,5 +135,5 @@ def rows_of(domain, codes, method, epsilon, delta, adjacency, max_megabytes):
     if hasattr(asking, "max_megabytes"):
         asking = replace(asking, max_megabytes=max_megabytes)
     ledger = PrivacyLedger.open(epsilon, delta, Adjacency(adjacency))
-    release = run(Curator(Dataset(domain, codes), SharedLedger(ledger)), asking)
+    release = run(Curator(Dataset(domain, codes), FitLedger(ledger)), asking)
     return release.model.sample(len(codes), seed=0)

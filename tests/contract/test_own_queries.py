@@ -40,7 +40,7 @@ from sdv_privpgd.methods import (
 )
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.ledger import SharedLedger, raised
+from sdv_privpgd.privacy.ledger import FitLedger, raised
 from sdv_privpgd.privacy.ledger_file import read_ledger
 from sdv_privpgd.privacy.queries import Adjacency, CutMarginalQuery
 
@@ -250,7 +250,7 @@ def test_what_rows_are_about_comes_out_where_noise_is_small():
 def test_a_delta_that_is_too_small_is_refused_before_anything_is_spent(delta):
     kept = Fraction(delta) * DPDiffusion.own_delta
     private = curator(
-        SharedLedger(PrivacyLedger.open(8.0, delta, Adjacency.REPLACE_ONE, reserved=kept))
+        FitLedger(PrivacyLedger.open(8.0, delta, Adjacency.REPLACE_ONE, reserved=kept))
     )
     with pytest.raises(PrivacyBudgetError, match="Choose a larger delta"):
         NETWORKS[0].measure(private)
@@ -279,7 +279,7 @@ def test_a_training_is_not_refined_and_nothing_is_spent_by_asking():
         fitted.add_budget(TABLE[list(FEW)], 1.0)
     assert fitted.ledger == spent
     assert not hasattr(refused.value, "__notes__")
-    private = curator(SharedLedger(raised(spent, 1.0)))
+    private = curator(FitLedger(raised(spent, 1.0)))
     with pytest.raises(PrivacyBudgetError, match="no budget can be added"):
         NETWORKS[0].measure(private)
     assert private.ledger.charges == spent.charges
@@ -298,7 +298,7 @@ def test_without_opacus_nothing_is_spent(monkeypatch):
     monkeypatch.setattr(dp_sgd, "find_spec", lambda name: None)
     with pytest.raises(ValueError, match=r"pip install 'sdv-privpgd\[dp-sgd\]'"):
         trained()
-    shared = SharedLedger(
+    shared = FitLedger(
         PrivacyLedger.open(8.0, 1e-5, Adjacency.REPLACE_ONE, reserved=Fraction(1, 10**6))
     )
     private = curator(shared)

@@ -35,7 +35,7 @@ from sdv_privpgd.columns.visits import Visits, time_after, time_between
 from sdv_privpgd.fitting.options import parse_options
 from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD
 from sdv_privpgd.privacy.boundary import PrivateTable
-from sdv_privpgd.privacy.ledger import PrivacyLedger, SharedLedger
+from sdv_privpgd.privacy.ledger import FitLedger, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.sources.visits import VisitsSource
 
@@ -322,9 +322,7 @@ def test_all_sources_tell_rows_the_same(made, tmp_path):
             people=("patient", 9), visits=description.ordered,
         )  # fmt: skip
         assert not errors
-        shared = SharedLedger(
-            PrivacyLedger.open(1.0, 1e-5, Adjacency.ADD_REMOVE, 9, people="patient")
-        )
+        shared = FitLedger(PrivacyLedger.open(1.0, 1e-5, Adjacency.ADD_REMOVE, 9, people="patient"))
         curator = private.curator(description.attributes, shared)
         names = description.attributes.domain().attributes
         counts.append([curator._dataset.counts(clique) for clique in pairwise(names)])

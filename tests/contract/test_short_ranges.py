@@ -18,7 +18,7 @@ from sdv_privpgd.fitting.mismatch import UNPARSED
 from sdv_privpgd.fitting.options import parse_options
 from sdv_privpgd.fitting.plan import planned
 from sdv_privpgd.privacy.boundary import PrivateTable
-from sdv_privpgd.privacy.ledger import PrivacyLedger, SharedLedger
+from sdv_privpgd.privacy.ledger import FitLedger, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
 
 ROWS = 5_000
@@ -109,6 +109,6 @@ def test_false_alarms_are_rare():
     said = 0
     for seed in range(300):
         ledger = PrivacyLedger.open(0.3, 1e-5, Adjacency.REPLACE_ONE)
-        shared = SharedLedger(ledger, words=np.random.default_rng(seed).bytes)
+        shared = FitLedger(ledger, words=np.random.default_rng(seed).bytes)
         said += len(discover(Inquiry(table=table, shared=shared), {}, 0, short=known).diagnostics)
     assert said <= 1

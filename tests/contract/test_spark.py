@@ -35,7 +35,7 @@ from sdv_privpgd.columns.readings import Reading
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.privacy import curator
 from sdv_privpgd.privacy.boundary import PrivateTable
-from sdv_privpgd.privacy.ledger import PrivacyLedger, SharedLedger
+from sdv_privpgd.privacy.ledger import FitLedger, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.privacy.streams import Looking, Seen
 from sdv_privpgd.sources.locate import of_people, open_source
@@ -443,14 +443,12 @@ def test_rows_of_a_person_count_as_one_in_spark(spark, who):
     assert errors == []
     ledger = PrivacyLedger.open(1.0, 1e-5, Adjacency.ADD_REMOVE, 3, people=who, weighed=True)
     people = frame[who].nunique(dropna=False)
-    counts = opened.curator(Schema.from_sdv(columns), SharedLedger(ledger))._dataset.counts(
-        ("ill",)
-    )
+    counts = opened.curator(Schema.from_sdv(columns), FitLedger(ledger))._dataset.counts(("ill",))
     assert counts.tolist() == [0, 6 * people, 0]
     grid = SIGNED_POWERS
     asks = frozenset(["categories"])
     reading = Reading(name="ill", asks=asks, cells=grid)
-    first = opened.first_queries([reading], SharedLedger(ledger))
+    first = opened.first_queries([reading], FitLedger(ledger))
     assert first._dataset.counts(()) == 6 * people
     assert dict(first._values.counts("ill").pairs()) == {True: 6 * people, None: 0}
 

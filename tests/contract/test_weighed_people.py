@@ -23,7 +23,7 @@ from sdv_privpgd import (
 )
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.ledger import SharedLedger
+from sdv_privpgd.privacy.ledger import FitLedger
 from sdv_privpgd.privacy.ledger_file import read_ledger
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.releases.site_release import Measured
@@ -158,7 +158,7 @@ class TestRefusals:
         domain = fitted.fitted.schema.domain()
         records = Dataset(domain, np.zeros((3, len(domain)), dtype=np.uint8))
         with pytest.raises(ValueError, match=r"units of 1 / 1 and the ledger in units of 1 / 6"):
-            Curator(records, SharedLedger(fitted.ledger))
+            Curator(records, FitLedger(fitted.ledger))
 
 
 class TestSynthesizers:

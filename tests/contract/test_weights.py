@@ -30,7 +30,7 @@ from sdv_privpgd import (
 )
 from sdv_privpgd.fitting.options import opened, parse_options
 from sdv_privpgd.privacy.counting import Weights
-from sdv_privpgd.privacy.ledger import SharedLedger
+from sdv_privpgd.privacy.ledger import FitLedger
 from sdv_privpgd.privacy.ledger_file import read_ledger
 
 COLUMNS = {"old": Boolean(), "ill": Boolean(), "town": Categorical(["North", "South"])}
@@ -143,7 +143,7 @@ def test_rows_weigh_the_same_on_every_source(made, tmp_path):
     frame = sampled().head(500).reset_index(drop=True)
     frame.loc[:3, "weight"] = [np.nan, 1e9, -1.0, 7.25]
     settings, description = parse_options(COLUMNS, 1.0, **WEIGHED)
-    shared = SharedLedger(settings.ledger())
+    shared = FitLedger(settings.ledger())
     totals = []
     for each in (frame, made(frame, tmp_path)):
         private = opened(each, description, PEOPLE.limit)

@@ -188,7 +188,7 @@ def test_whatever_ends_it_the_ledger_are_kept_and_no_half_file_is_left(
         assert len(pd.read_csv(tmp_path / "rows.csv")) == 5
 
 
-# SharedLedger over several runs
+# FitLedger over several runs
 
 
 def test_a_ledger_goes_on_from_run_to_run(csv, tmp_path, capsys):

@@ -28,7 +28,7 @@ from sdv_privpgd.privacy.boundary import EncodedTable, PrivateTable
 from sdv_privpgd.privacy.counting import Weights
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset, Records
-from sdv_privpgd.privacy.ledger import PrivacyLedger, SharedLedger
+from sdv_privpgd.privacy.ledger import FitLedger, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery
 from sdv_privpgd.privacy.streams import ClusterRecords
 from sdv_privpgd.privacy.value_counts import ValueCounts
@@ -246,7 +246,7 @@ SCHEMA = Schema.from_sdv(
 
 
 def shared(adjacency=Adjacency.REPLACE_ONE):
-    return SharedLedger(PrivacyLedger.open(1.0, 1e-5, adjacency))
+    return FitLedger(PrivacyLedger.open(1.0, 1e-5, adjacency))
 
 
 @pytest.mark.parametrize(
@@ -408,11 +408,11 @@ class TestBounds:
             EncodedTable(codes, bound=weights),
         )
         for table in tables:
-            counted = table.curator(SCHEMA, SharedLedger(ledger))._dataset.counts(("a",))
+            counted = table.curator(SCHEMA, FitLedger(ledger))._dataset.counts(("a",))
             assert counted.tolist() == [3_000, 3_000, 0]
             with pytest.raises(ValueError, match="people"):
-                table.curator(SCHEMA, SharedLedger(self.weighed))
-        none = boundary.without_table(SCHEMA, SharedLedger(ledger), [])
+                table.curator(SCHEMA, FitLedger(self.weighed))
+        none = boundary.without_table(SCHEMA, FitLedger(ledger), [])
         assert none._dataset.units == 3_000
         assert not none._dataset.counts(())
 
@@ -424,19 +424,19 @@ class TestBounds:
         ],
     )
     def test_ledger_of_another_bound_are_refused(self, table):
-        counted = table(PEOPLE).curator(SCHEMA, SharedLedger(self.weighed))._dataset.counts(("a",))
+        counted = table(PEOPLE).curator(SCHEMA, FitLedger(self.weighed))._dataset.counts(("a",))
         assert (counted / self.weighed.units).tolist() == [1, 1, 0]
         for bound, ledger in ((None, self.weighed), (PEOPLE, shared().ledger)):
             with pytest.raises(ValueError, match="people"):
-                table(bound).curator(SCHEMA, SharedLedger(ledger))
+                table(bound).curator(SCHEMA, FitLedger(ledger))
         with pytest.raises(ValueError, match="people"):
-            PrivateTable(dict(CANARY.items())).first_queries([], SharedLedger(self.weighed))
+            PrivateTable(dict(CANARY.items())).first_queries([], FitLedger(self.weighed))
 
     def test_codes_may_be_those_of_people_of_so_many_rows(self):
         table = EncodedTable(pd.DataFrame({"a": [1, 0], "b": [2, 2]}), bound=PEOPLE, rows=2)
-        curator = table.curator(SCHEMA, SharedLedger(self.weighed))
+        curator = table.curator(SCHEMA, FitLedger(self.weighed))
         assert (curator._dataset.counts(("a",)) / self.weighed.units).tolist() == [0.5, 0.5, 0]
-        none = boundary.without_table(SCHEMA, SharedLedger(self.weighed), [])
+        none = boundary.without_table(SCHEMA, FitLedger(self.weighed), [])
         assert none._dataset.units == self.weighed.units
         assert none._dataset.counts(("a", "b")).shape == (3, 3)
 
@@ -453,8 +453,8 @@ def test_what_was_known_is_passed_on_and_what_is_read_is_a_stage():
     assert table.codes(SCHEMA, seen).tolist() == [[1, 2], [0, 2]]
     table.first_queries([], shared(), seen)
     weighed = PrivateTable(dict(CANARY.items()), bound=PEOPLE)
-    weighed.first_queries([], SharedLedger(TestBounds.weighed), seen)
-    weighed.curator(SCHEMA, SharedLedger(TestBounds.weighed), progress=seen)
+    weighed.first_queries([], FitLedger(TestBounds.weighed), seen)
+    weighed.curator(SCHEMA, FitLedger(TestBounds.weighed), progress=seen)
     assert stages == ["encode", "encode", "look", "look", "encode"]
 
 

@@ -116,7 +116,7 @@ def test_a_whole_holder_s_table_leaves_the_others_releases_untouched(monkeypatch
     files = []
     for seed in (0, 1):
         monkeypatch.setattr(
-            "sdv_privpgd.privacy.ledger.SharedLedger.__init__", _fixed_words, raising=True
+            "sdv_privpgd.privacy.ledger.FitLedger.__init__", _fixed_words, raising=True
         )
         releases = {
             "North": measure(table(400, seed), COLUMNS, 1.0, site="North"),

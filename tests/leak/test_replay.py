@@ -26,7 +26,7 @@ from sdv_privpgd.methods.privsyn import PrivSyn
 from sdv_privpgd.methods.rap_plus_plus import RAPPlusPlus
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.ledger import PrivacyLedger, SharedLedger
+from sdv_privpgd.privacy.ledger import FitLedger, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.privacy.streams import WeighedRecords, Weighing
 
@@ -83,7 +83,7 @@ def recorded(table, strategy, ledger, monkeypatch, answers=None, of_person=()):
             own = Weighing("number", ledger.bound)
             held = Dataset(whole, np.c_[records, own.coded(own.of_rows({"number": numbers})).T])
             held = WeighedRecords(held, domain, own)
-        curator = Curator(held, SharedLedger(ledger))
+        curator = Curator(held, FitLedger(ledger))
         release = pipeline.run(curator, replace(strategy, engine=MaximumEntropy(sweeps=3)))
         measured = [(m.query, m.answer.tobytes(), m.stddev) for m in release.measurements]
         return pickle.dumps((measured, release.model.table, release.ledger))

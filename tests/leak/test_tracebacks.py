@@ -22,7 +22,7 @@ from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.methods.dp_sgd import TrainingQuery
 from sdv_privpgd.privacy import curator as curators
 from sdv_privpgd.privacy.boundary import EncodedTable, PrivateTable
-from sdv_privpgd.privacy.ledger import PrivacyBudgetError, PrivacyLedger, SharedLedger
+from sdv_privpgd.privacy.ledger import FitLedger, PrivacyBudgetError, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency, MarginalQuery, ModelErrorQuery
 from sdv_privpgd.sources.csv import CsvFiles
 from sdv_privpgd.sources.source import Batch, SourceError
@@ -117,7 +117,7 @@ def failing(does, kind):
 
 def shared(epsilon=50.0):
     reserved = Fraction(1, 10**6)  # for a threshold
-    return SharedLedger(PrivacyLedger.open(epsilon, 1e-5, Adjacency.REPLACE_ONE, reserved=reserved))
+    return FitLedger(PrivacyLedger.open(epsilon, 1e-5, Adjacency.REPLACE_ONE, reserved=reserved))
 
 
 def of_codes(epsilon=50.0):

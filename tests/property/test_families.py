@@ -15,7 +15,7 @@ from sdv_privpgd.columns.links import Link, Tree, following, sibling
 from sdv_privpgd.columns.readings import Reading
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.privacy.boundary import PrivateTable
-from sdv_privpgd.privacy.ledger import PrivacyLedger, SharedLedger
+from sdv_privpgd.privacy.ledger import FitLedger, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery, GroupedMarginalQuery, MarginalQuery
 from sdv_privpgd.sources.families import Families, FamilySource, KeySource, SiblingSource
 from sdv_privpgd.sources.frames import FrameSource
@@ -94,7 +94,7 @@ def opened(rows, *, in_order):
 def counted(rows, *, in_order):
     """The exact answers to several questions about each table, in units of a count."""
     for table, schema in opened(rows, in_order=in_order):
-        records = table.curator(schema, SharedLedger(ledger()))._dataset
+        records = table.curator(schema, FitLedger(ledger()))._dataset
         names = schema.domain().attributes
         groups = {name: np.arange(size) // 2 for name, size in
                   zip(names, schema.domain().sizes, strict=True)}  # fmt: skip
@@ -142,7 +142,7 @@ def test_a_first_look_counts_a_family_as_one(persons, visits, drugs, data):
     found = []
     for each in ((persons, visits, drugs), (persons[1:], visits, drugs)):
         table = PrivateTable(FamilySource(families(*each), "person"))
-        looked = table.first_queries([reading], SharedLedger(ledger()))
+        looked = table.first_queries([reading], FitLedger(ledger()))
         found.append(dict(looked._values.counts("x").pairs()))
     values = {*found[0], *found[1]}
     changed = [(found[0].get(v, 0) - found[1].get(v, 0)) / ledger().units for v in values]

@@ -24,7 +24,7 @@ from sdv_privpgd.columns.parser import describe
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.columns.visits import Visits
 from sdv_privpgd.privacy.boundary import EncodedTable, PrivateTable
-from sdv_privpgd.privacy.ledger import PrivacyLedger, SharedLedger
+from sdv_privpgd.privacy.ledger import FitLedger, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency, MarginalQuery
 from sdv_privpgd.sources import frames
 from sdv_privpgd.sources.frames import FrameSource
@@ -276,9 +276,7 @@ def test_no_person_changes_counts_by_more_than_is_charged_for(rows, others, most
     rows = [row for row in rows if name(row[0]) != "one"]
     mine = [(cell, x) for cell, (_, x) in zip(cycle(SPELLED["one"]), others, strict=False)]
     for each in (rows, [*rows, *mine]):
-        shared = SharedLedger(
-            PrivacyLedger.open(1.0, 1e-5, Adjacency.ADD_REMOVE, most, people="who")
-        )
+        shared = FitLedger(PrivacyLedger.open(1.0, 1e-5, Adjacency.ADD_REMOVE, most, people="who"))
         curator = PrivateTable(source_of(each, most, 7)).curator(schema, shared)
         tables.append(curator._dataset.counts(("x",)))
     (charged,) = {MarginalQuery(("x",)).l2_sensitivity_squared(Adjacency.ADD_REMOVE) * most**2}
@@ -338,8 +336,8 @@ def test_no_row_is_read_for_ledger_that_say_another_bound(read, said):
         (AssertionError, "were read") if are_one else (ValueError, "is not what its ledger says")
     )
     for looked in (
-        lambda: table.curator(schema, SharedLedger(ledger)),
-        lambda: table.first_queries([], SharedLedger(ledger)),
+        lambda: table.curator(schema, FitLedger(ledger)),
+        lambda: table.first_queries([], FitLedger(ledger)),
     ):
         if are_one and read is None:
             continue  # a frame is read as it is
@@ -349,7 +347,7 @@ def test_no_row_is_read_for_ledger_that_say_another_bound(read, said):
 
 def test_codes_are_asked_about_with_the_bound_that_their_owner_says():
     schema = Schema.from_sdv({"x": {"sdtype": "boolean"}})
-    shared = SharedLedger(PrivacyLedger.open(1.0, 1e-5, Adjacency.ADD_REMOVE, 2, people="who"))
+    shared = FitLedger(PrivacyLedger.open(1.0, 1e-5, Adjacency.ADD_REMOVE, 2, people="who"))
     with pytest.raises(
         ValueError, match=r"= None is not what its ledger says, \('who', 2, False\)"
     ):

@@ -19,7 +19,7 @@ from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.counting import MOST, units_of, weights_of
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Records
-from sdv_privpgd.privacy.ledger import PrivacyLedger, SharedLedger
+from sdv_privpgd.privacy.ledger import FitLedger, PrivacyLedger
 from sdv_privpgd.privacy.queries import (
     Adjacency,
     CountQuery,
@@ -68,7 +68,7 @@ def table(rows, most):
 
 
 def curator(rows, most):
-    return table(rows, most).curator(SCHEMA, SharedLedger(ledger(most)))
+    return table(rows, most).curator(SCHEMA, FitLedger(ledger(most)))
 
 
 @given(rows=ROWS, others=ROWS, most=st.integers(1, 4), data=st.data())
@@ -97,7 +97,7 @@ def test_rarer_values_of_a_person_count_as_one_in_few_columns(rows, others, most
     readings = [Reading(name=name, asks=asks, cells=GRID) for name in "xy"]
     rarer, found = Rarer({"x": [], "y": ["b"]}, columns), []
     for each in (rows, [*rows, *(("A", x, y) for _, x, y in others)]):
-        first = table(each, most).first_queries(readings, SharedLedger(ledger(most)), rarer=rarer)
+        first = table(each, most).first_queries(readings, FitLedger(ledger(most)), rarer=rarer)
         pairs = {name: first._values.counts(name).pairs() for name in "xy"}
         found.append({(name, key): n for name, own in pairs.items() for key, n in own})
         assert (first._values.most, first._values.parts) == (columns, rarer.parts)
@@ -115,7 +115,7 @@ def test_a_first_look_weighs_values_as_it_does_rows(rows, others, most):
     reading = Reading(name="y", asks=frozenset(["categories"]), cells=GRID)
     found = []
     for each in (rows, [*rows, *(("A", x, y) for _, x, y in others)]):
-        first = table(each, most).first_queries([reading], SharedLedger(ledger(most)))
+        first = table(each, most).first_queries([reading], FitLedger(ledger(most)))
         counted = dict(first._values.counts("y").pairs())
         found.append(counted)
         people = {(type(row[0]), row[0]) for row in each}
@@ -189,7 +189,7 @@ class Crowd(Records):
 )  # fmt: skip
 def test_sums_over_a_crowd_do_not_wrap_around(query, times):
     """A million million of a person, and one more: the difference is one, and answers are right."""
-    shared = SharedLedger(ledger(MOST))
+    shared = FitLedger(ledger(MOST))
     alone = table([("A", 2, "a")], MOST).curator(SCHEMA, shared)._dataset
     (one,) = answers([query], alone)
     crowd = Crowd(alone._inner, times)

@@ -13,7 +13,7 @@ from sdv_privpgd.columns.parser import describe
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.columns.visits import Visits
 from sdv_privpgd.privacy.boundary import PrivateTable
-from sdv_privpgd.privacy.ledger import PrivacyLedger, SharedLedger
+from sdv_privpgd.privacy.ledger import FitLedger, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency, MarginalQuery
 from sdv_privpgd.sources import frames
 from sdv_privpgd.sources.frames import FrameSource
@@ -121,9 +121,7 @@ def test_no_person_changes_counts_by_more_than_is_charged_for(rows, others, most
     more = [("A", day, x, 100 + place) for place, (_, day, x) in enumerate(others)]
     counts = []
     for each in (rows, [*rows, *more]):
-        shared = SharedLedger(
-            PrivacyLedger.open(1.0, 1e-5, Adjacency.ADD_REMOVE, most, people="who")
-        )
+        shared = FitLedger(PrivacyLedger.open(1.0, 1e-5, Adjacency.ADD_REMOVE, most, people="who"))
         curator = PrivateTable(source_of(each, most, 7)).curator(schema, shared)
         cliques = (("x", "x (row before)"), ("day (since the row before)", "rows of the person"))
         counts.append([curator._dataset.counts(clique) for clique in cliques])

@@ -16,7 +16,7 @@ from sdv_privpgd.columns.readings import Readable, Reading, attribute_of
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.counting import Weights
 from sdv_privpgd.privacy.curator import Curator
-from sdv_privpgd.privacy.ledger import PrivacyLedger, SharedLedger
+from sdv_privpgd.privacy.ledger import FitLedger, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery, DependenceQuery, MarginalQuery
 from sdv_privpgd.sources.frames import FrameSource
 
@@ -35,7 +35,7 @@ ROW = st.tuples(CELLS, st.integers(0, 2), st.sampled_from("ab"))
 
 
 def shared(weights):
-    return SharedLedger(PrivacyLedger.open(100.0, 1e-5, Adjacency.ADD_REMOVE, weights=weights))
+    return FitLedger(PrivacyLedger.open(100.0, 1e-5, Adjacency.ADD_REMOVE, weights=weights))
 
 
 def table(rows, weights):

@@ -18,7 +18,7 @@ from sdv_privpgd.methods.privpgd import PrivPGD
 from sdv_privpgd.methods.rap_plus_plus import RAPPlusPlus
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.ledger import PrivacyLedger, SharedLedger
+from sdv_privpgd.privacy.ledger import FitLedger, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery, GroupedMarginalQuery, MarginalQuery
 
 
@@ -103,7 +103,7 @@ def cases(draw):
         draw(st.sampled_from(Adjacency)),
         draw(st.integers(1, 3)),
     )
-    curator = Curator(table, SharedLedger(ledger, words=rng.bytes))
+    curator = Curator(table, FitLedger(ledger, words=rng.bytes))
     engine = Arbitrary(draw(st.integers(0, 100)), draw(st.booleans()))
     return curator, strategy, engine, draw(st.sampled_from([0, Fraction(1, 3), Fraction(6, 7)]))
 

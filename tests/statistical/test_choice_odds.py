@@ -16,7 +16,7 @@ from sdv_privpgd.privacy import selection
 from sdv_privpgd.privacy.accounting import range_epsilon_of
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.ledger import PrivacyLedger, SharedLedger
+from sdv_privpgd.privacy.ledger import FitLedger, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency, ModelErrorQuery
 from sdv_privpgd.privacy.selection import exponential_choice
 
@@ -81,7 +81,7 @@ def test_the_curators_choices_have_the_range_epsilon_of_the_ledger(adjacency):
     ledger = PrivacyLedger.open(5.0, 1e-5, adjacency)
     chosen = []
     for _ in range(3_000):
-        curator = Curator(table, SharedLedger(ledger, words=words))
+        curator = Curator(table, FitLedger(ledger, words=words))
         chosen.append(curator.select(scores, ledger.budget, what="a column"))
     # By the definition: exp(epsilon score / (2 D)), where a record moves a score of weight 3 most.
     unit = 2 if adjacency is Adjacency.REPLACE_ONE else 1

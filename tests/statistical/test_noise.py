@@ -302,9 +302,9 @@ def test_the_samplers_delta_covers_its_error():
 
 def test_no_seed_has_any_effect_on_the_noise():
     torch = pytest.importorskip("torch")
-    from sdv_privpgd.privacy.ledger import SharedLedger  # as in a fit
+    from sdv_privpgd.privacy.ledger import FitLedger  # as in a fit
 
-    assert SharedLedger.__init__.__kwdefaults__["words"].__name__ == "urandom"
+    assert FitLedger.__init__.__kwdefaults__["words"].__name__ == "urandom"
 
     def seeded_draw():
         np.random.seed(42)  # noqa: NPY002 - SDV's and RDT's own way

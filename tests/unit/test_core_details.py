@@ -15,7 +15,7 @@ from sdv_privpgd.privacy import accounting, counting, ledger, selection, thresho
 from sdv_privpgd.privacy.counting import Weights
 from sdv_privpgd.privacy.curator import Curator, _squared, _usable_stddev
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.ledger import PrivacyBudgetError, PrivacyLedger, SharedLedger
+from sdv_privpgd.privacy.ledger import FitLedger, PrivacyBudgetError, PrivacyLedger
 from sdv_privpgd.privacy.noise import MAX_STDDEV, SAMPLING_DELTA
 from sdv_privpgd.privacy.queries import (
     Adjacency,
@@ -36,7 +36,7 @@ def curator_of(columns=None, adjacency=REPLACE):
     codes = np.array([[0, 0], [1, 1], [1, 2]])
     ledger = PrivacyLedger.open(2.0, 1e-5, adjacency, reserved=Fraction(1e-6))
     values = None if columns is None else values_of(columns)
-    return Curator(Dataset(Domain(("a", "b"), (2, 3)), codes), SharedLedger(ledger), values=values)
+    return Curator(Dataset(Domain(("a", "b"), (2, 3)), codes), FitLedger(ledger), values=values)
 
 
 def error(clique=("a",), expected=(1, 1), **settings):
@@ -82,7 +82,7 @@ class TestCharges:
         )
         records = type("InUnits", (Dataset,), {"units": 2})(Domain(("a",), (1,)), np.zeros((9, 1)))
         values = values_of({"x": [("a", 2_000), (None, 4_000)]})
-        curator = Curator(records, SharedLedger(weighed), values=values)
+        curator = Curator(records, FitLedger(weighed), values=values)
         (measured,) = curator.measure([MarginalQuery(("a",))], PART, what="a")
         assert (measured.stddev, measured.units) == (10.0, 2)
         found = curator.discover(PART, Fraction(1e-6), what="values")["x"]
@@ -138,7 +138,7 @@ def test_ledger_of_people_say_whose_rows_they_protect_and_compose_with_their_lik
 class TestCurators:
     def test_a_threshold_hides_what_all_rows_of_a_weighed_person_count_as(self):
         whose = {"people": "who", "weighed": True, "reserved": Fraction(1e-6)}
-        shared = SharedLedger(PrivacyLedger.open(2.0, 1e-5, ADD, 3, **whose))
+        shared = FitLedger(PrivacyLedger.open(2.0, 1e-5, ADD, 3, **whose))
         records, values = MarginRecords(Domain((), ()), {}, 6), values_of({"x": [("a", 50)]})
         Curator(records, shared, values=values).discover(PART, Fraction(1e-6), what="values")
         (charge,), both = (

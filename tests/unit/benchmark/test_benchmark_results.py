@@ -41,7 +41,7 @@ from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.methods.k_way import Independent
 from sdv_privpgd.methods.method import ENGINES, Method, engine_of, named_methods
 from sdv_privpgd.privacy.accounting import mu_squared_of
-from sdv_privpgd.privacy.ledger import PrivacyLedger, SharedLedger
+from sdv_privpgd.privacy.ledger import FitLedger, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
 
 DELTA = 1e-5
@@ -223,9 +223,7 @@ def table():
 def preprocessed(table, name, epsilon=3.0):
     preprocessing = Preprocessing(name=name)
     reserved = preprocessing.reserved(table, 1e-5)
-    shared = SharedLedger(
-        PrivacyLedger.open(epsilon, 1e-5, Adjacency.REPLACE_ONE, reserved=reserved)
-    )
+    shared = FitLedger(PrivacyLedger.open(epsilon, 1e-5, Adjacency.REPLACE_ONE, reserved=reserved))
     return preprocessing.schema(table, table.frame, shared, Independent()), shared.ledger
 
 

@@ -16,7 +16,7 @@ from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.privacy.boundary import PrivateTable
-from sdv_privpgd.privacy.ledger import SharedLedger
+from sdv_privpgd.privacy.ledger import FitLedger
 
 ROWS = 2_000
 
@@ -26,7 +26,7 @@ def described(column, sdtype="numerical", domain=None, *, epsilon=5.0, rounding=
     settings = Settings(epsilon=epsilon, method="independent+pgm")
     known = {"x": {"sdtype": sdtype, **facts}}, {"x": domain or {}}
     fit = Fit(settings, Description.of(*known, enforce_rounding=rounding))
-    fit.shared = SharedLedger(fit.shared.ledger, words=np.random.default_rng(0).bytes)
+    fit.shared = FitLedger(fit.shared.ledger, words=np.random.default_rng(0).bytes)
     fit.discover(PrivateTable({"x": pd.Series(column)}))
     return fit.description
 

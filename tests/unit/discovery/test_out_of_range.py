@@ -17,7 +17,7 @@ from sdv_privpgd.discovery.plan import discover
 from sdv_privpgd.discovery.transcript import Inquiry
 from sdv_privpgd.estimate.noisy_tables import Total
 from sdv_privpgd.privacy.boundary import PrivateTable
-from sdv_privpgd.privacy.ledger import PrivacyLedger, SharedLedger
+from sdv_privpgd.privacy.ledger import FitLedger, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency, MarginalQuery, Measurement
 
 ROWS = 5_000
@@ -32,7 +32,7 @@ def said_of(column, facts, *, epsilon=2.0, seed=0):
     known = {"x": read_facts("x", facts)}
     kept = reserved_delta(known, 1e-5)
     ledger = PrivacyLedger.open(epsilon, 1e-5, Adjacency.REPLACE_ONE, reserved=kept)
-    shared = SharedLedger(ledger, words=np.random.default_rng(seed).bytes)
+    shared = FitLedger(ledger, words=np.random.default_rng(seed).bytes)
     table = PrivateTable({"x": pd.Series(column)})
     found = discover(Inquiry(table=table, shared=shared), known, Fraction(1, 5))
     return found.diagnostics.get("x", ""), shared.ledger

@@ -24,7 +24,7 @@ from sdv_privpgd.methods.dp_sgd.training import (
 from sdv_privpgd.privacy.accounting import delta_of_one, log_delta
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.ledger import PrivacyBudgetError, PrivacyLedger, SharedLedger
+from sdv_privpgd.privacy.ledger import FitLedger, PrivacyBudgetError, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
 
 CASES = [(0.05, 3.4, 300), (0.01, 0.8, 500), (0.2, 6.0, 50), (0.03, 0.75, 100), (1.0, 9.0, 20)]
@@ -202,7 +202,7 @@ def test_the_noise_of_all_steps_is_what_the_charge_pays_for(adjacency, rows, mon
     domain = Domain(("a", "b"), (4, 3))
     data = np.random.default_rng(0).integers(0, (4, 3), (60, 2))
     ledger = PrivacyLedger.open(1.0, 1e-5, adjacency, rows, reserved=Fraction(1, 10**6))
-    held = Curator(Dataset(domain, data), SharedLedger(ledger))
+    held = Curator(Dataset(domain, data), FitLedger(ledger))
     DPDiffusion(steps=40, batch=15, width=2).measure(held)
     *_, charge = held.ledger.charges
     *_, trained = held.measurements

@@ -25,7 +25,7 @@ from sdv_privpgd.methods.privpgd import PrivPGD
 from sdv_privpgd.privacy.accounting import stddev_for
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.ledger import PrivacyLedger, SharedLedger
+from sdv_privpgd.privacy.ledger import FitLedger, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency, GroupedMarginalQuery, MarginalQuery
 
 
@@ -91,7 +91,7 @@ def run(strategy):
     rng = np.random.default_rng(0)
     hidden, others = rng.integers(0, 4, (2_000, 1)), rng.integers(0, 4, (2_000, len(DOMAIN)))
     table = Dataset(DOMAIN, np.where(rng.random(others.shape) < 0.7, hidden, others))
-    shared = SharedLedger(PrivacyLedger.open(1.0, 1e-6, Adjacency.REPLACE_ONE))
+    shared = FitLedger(PrivacyLedger.open(1.0, 1e-6, Adjacency.REPLACE_ONE))
     curator = Curator(table, shared)
     measured_by(strategy, curator)
     assert curator.ledger.remaining == 0
@@ -132,7 +132,7 @@ def test_triples_with_what_matters_are_finer_where_the_noise_can_pay(importance,
     domain = Domain(tuple("abcde"), (12, 12, 12, 12, 2))
     rng = np.random.default_rng(0)
     codes = rng.integers(0, domain.sizes, (num_rows, len(domain)))
-    shared = SharedLedger(PrivacyLedger.open(1.0, 1e-6, Adjacency.REPLACE_ONE))
+    shared = FitLedger(PrivacyLedger.open(1.0, 1e-6, Adjacency.REPLACE_ONE))
     curator = Curator(Dataset(domain, codes), shared)
     measured_by(PrivPGD(importance=importance), curator)
     shapes = {

@@ -18,7 +18,7 @@ from sdv_privpgd.estimate.features import SigmoidSumQuery
 from sdv_privpgd.privacy import curator as curator_module
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.ledger import PrivacyBudgetError, PrivacyLedger, SharedLedger
+from sdv_privpgd.privacy.ledger import FitLedger, PrivacyBudgetError, PrivacyLedger
 from sdv_privpgd.privacy.noise import SAMPLING_DELTA
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery, GroupedMarginalQuery, MarginalQuery
 
@@ -238,7 +238,7 @@ def test_no_noise_is_used_twice(domain, codes):
     query = MarginalQuery(("a", "b", "c"))
     part = curator.ledger.budget / 4
     answers = [curator.measure([query], part, what="again")[0].answer for _ in range(4)]
-    shared = SharedLedger(PrivacyLedger.open(0.2, 1e-5, REPLACE))
+    shared = FitLedger(PrivacyLedger.open(0.2, 1e-5, REPLACE))
     twice = Curator(Dataset(domain, codes), shared).measure([query, query], part, what="together")
     answers += [measurement.answer for measurement in twice]
     for i, one in enumerate(answers):

@@ -12,7 +12,7 @@ from answers import charge_of
 
 from sdv_privpgd.base.files import digest_of
 from sdv_privpgd.privacy.accounting import epsilon_of, mu_squared_of, mu_squared_of_range
-from sdv_privpgd.privacy.ledger import PrivacyBudgetError, PrivacyLedger, SharedLedger
+from sdv_privpgd.privacy.ledger import FitLedger, PrivacyBudgetError, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
@@ -172,10 +172,10 @@ def test_numbers_stay_exact_where_nothing_is_spent_and_where_they_come_from_nump
 
 def test_ledger_begin_with_a_ledger_and_draw_from_the_operating_system():
     begun = ledger_of(NOISE, reserved=Fraction(1, 10**6))
-    shared = SharedLedger(begun)
+    shared = FitLedger(begun)
     assert shared.ledger is begun
     assert shared.words is os.urandom
-    assert SharedLedger(begun, words=bytes).words is bytes
+    assert FitLedger(begun, words=bytes).words is bytes
     shared.charge(CHOICE)
     assert shared.ledger == replace(begun, charges=(NOISE, CHOICE))
     with pytest.raises(PrivacyBudgetError):

@@ -13,7 +13,7 @@ from sdv_privpgd.methods.dp_sgd import TrainingQuery
 from sdv_privpgd.privacy.accounting import delta_of_one, delta_of_rows, epsilon_of
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.ledger import PrivacyBudgetError, PrivacyLedger, SharedLedger
+from sdv_privpgd.privacy.ledger import FitLedger, PrivacyBudgetError, PrivacyLedger
 from sdv_privpgd.privacy.ledger_file import read_ledger
 from sdv_privpgd.privacy.queries import Adjacency, MarginalQuery
 
@@ -48,7 +48,7 @@ class Toy:
 
 def curator(data=CODES, adjacency=REPLACE, rows=1, reserved=Fraction(1, 10**6), **own):
     ledger = PrivacyLedger.open(1.0, 1e-5, adjacency, rows, reserved=reserved, **own)
-    return Curator(Dataset(DOMAIN, data), SharedLedger(ledger))
+    return Curator(Dataset(DOMAIN, data), FitLedger(ledger))
 
 
 def train(held, toy, share=Fraction(1), **more):
@@ -138,7 +138,7 @@ def test_what_cannot_be_kept_and_weighed_people_are_refused_before_the_charge():
     class Weighed(Dataset):
         units = ledger.units
 
-    held = Curator(Weighed(DOMAIN, CODES[:9]), SharedLedger(ledger))
+    held = Curator(Weighed(DOMAIN, CODES[:9]), FitLedger(ledger))
     with pytest.raises(ValueError, match="leave out weighed=True"):
         train(held, Toy())
     assert not held.ledger.charges

@@ -12,7 +12,7 @@ from jaxtyping import TypeCheckError
 
 from sdv_privpgd.base.domain import Domain, Grouping
 from sdv_privpgd.estimate.features import EmbeddingQuery, SigmoidSumQuery
-from sdv_privpgd.privacy.queries import Measurement, answers_of_codes
+from sdv_privpgd.privacy.queries import Measurement, exact_answers
 from sdv_privpgd.synthesize.generator import EmbeddingLoss, GeneratorNetwork
 from sdv_privpgd.synthesize.particles.penalties import DifferentiablePenalty, ProtectedThreshold
 
@@ -33,7 +33,7 @@ def query(domain, label=None, num_features=60):
 
 
 def answered(asked, domain, codes):
-    (answer,) = answers_of_codes([asked], domain, codes)
+    (answer,) = exact_answers([asked], domain, codes)
     return Measurement(query=asked, answer=answer, stddev=1.0)
 
 

@@ -14,7 +14,7 @@ from sdv_privpgd.privacy.queries import (
     CutMarginalQuery,
     MarginalQuery,
     Measurement,
-    answers_of_codes,
+    exact_answers,
 )
 from sdv_privpgd.synthesize.rap_plus_plus import AnnealedProjection, HalfSpaceLoss, Ranks, Target
 
@@ -52,7 +52,7 @@ def _asked(rng):
 def measured():
     rng = np.random.default_rng(0)
     asked = _asked(rng)
-    exact = answers_of_codes(asked, DOMAIN, _codes(rng))
+    exact = exact_answers(asked, DOMAIN, _codes(rng))
     return [
         Measurement(query=query, answer=answer.astype(np.int64), stddev=STDDEV)
         for query, answer in zip(asked, exact, strict=True)
@@ -62,7 +62,7 @@ def measured():
 def _off(model, measured):
     """The mean squared error of a model's rows in standard deviations, question by question."""
     codes = model.sample(20_000, seed=0)
-    found = answers_of_codes([each.query for each in measured], DOMAIN, codes)
+    found = exact_answers([each.query for each in measured], DOMAIN, codes)
     return np.array(
         [
             np.square((answer - each.answer) / each.stddev).mean()
