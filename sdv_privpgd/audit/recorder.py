@@ -28,12 +28,7 @@ from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.curator import Curator, Trainer
 from sdv_privpgd.privacy.ledger import Charge, FitLedger
 from sdv_privpgd.privacy.noise import WordSource
-from sdv_privpgd.privacy.queries import (
-    Measurement,
-    ModelErrorQuery,
-    Query,
-    answers,
-)
+from sdv_privpgd.privacy.queries import Measurement, ModelErrorQuery, Query, answers
 
 _KEY = b"of no private table"
 """By which rows of people are chosen: neighbors are compared under the same key."""

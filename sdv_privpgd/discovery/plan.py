@@ -23,13 +23,7 @@ import numpy as np
 from sdv_privpgd.columns.bins import Reals, Ticks
 from sdv_privpgd.columns.cuts import MOST_CATEGORIES, USUAL_BINS, column_of
 from sdv_privpgd.columns.differences import Difference
-from sdv_privpgd.columns.facts import (
-    CategoryFacts,
-    ColumnFacts,
-    DateFacts,
-    NumberFacts,
-    TruthFacts,
-)
+from sdv_privpgd.columns.facts import CategoryFacts, ColumnFacts, DateFacts, NumberFacts, TruthFacts
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.columns.vocabulary import words_of
 from sdv_privpgd.discovery.density import CLEAR, HINT, LIGHT, MANY, Density

@@ -14,27 +14,12 @@ from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.cuts import USUAL_BINS, column_of
 from sdv_privpgd.columns.date_formats import survive_writing
 from sdv_privpgd.columns.dates import BEYOND, CLOCKS, LATEST, to_ticks
-from sdv_privpgd.columns.facts import (
-    ColumnFacts,
-    DateFacts,
-    NumberFacts,
-    Ranged,
-    exactly,
-    single,
-)
+from sdv_privpgd.columns.facts import ColumnFacts, DateFacts, NumberFacts, Ranged, exactly, single
 from sdv_privpgd.columns.readings import MOST_PLACES, STEPS, steps_of
 from sdv_privpgd.columns.scalars import LARGEST_WHOLE, Number
 from sdv_privpgd.columns.units import COARSE, UNITS, has_zone, unit_of_format
 from sdv_privpgd.columns.values import USUAL_DATES, USUAL_NUMBERS
-from sdv_privpgd.discovery.density import (
-    DAY,
-    POWERS,
-    YEARS,
-    Density,
-    Grid,
-    clear_from,
-    last_clear,
-)
+from sdv_privpgd.discovery.density import DAY, POWERS, YEARS, Density, Grid, clear_from, last_clear
 from sdv_privpgd.estimate.noisy_tables import NoisyTable, Total
 from sdv_privpgd.privacy.queries import Measurement
 

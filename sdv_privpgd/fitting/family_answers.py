@@ -25,14 +25,7 @@ from sdv_privpgd.columns.links import sibling
 from sdv_privpgd.estimate.support import grid_noise
 from sdv_privpgd.inference.answers import MODEL, TABLES, Answer, Origin, extremes_of, on_people
 from sdv_privpgd.inference.conditions import code_values, meeting, shares_by_column
-from sdv_privpgd.inference.intervals import (
-    Enclosed,
-    Open,
-    Ratio,
-    Sum,
-    middle_of,
-    possible,
-)
+from sdv_privpgd.inference.intervals import Enclosed, Open, Ratio, Sum, middle_of, possible
 from sdv_privpgd.inference.linear import Product
 from sdv_privpgd.inference.questions import (
     ParsedQuestion,

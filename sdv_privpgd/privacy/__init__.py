@@ -15,7 +15,7 @@ An auditor reads these files, in this order, with their lines of code:
     ``privacy/dataset.py``          53  codes in memory
     ``privacy/value_counts.py``     59  values, and their counting
     ``privacy/ledger.py``          195  the ledger; more budget, and people of several tables
-    ``privacy/curator.py``         246  charging, counting and noise in one act
+    ``privacy/curator.py``         240  charging, counting and noise in one act
     ``privacy/streams.py``         193  rows in a file or on a cluster, weights, first looks
     ``privacy/boundary.py``        173  the table's way in
     ``columns/encoders.py``         53  cells to codes
@@ -29,7 +29,7 @@ An auditor reads these files, in this order, with their lines of code:
     ``sources/frames.py``           34  frames of pandas
     ``sources/people.py``          122  no more than so many rows of a person
 
-These are 2,406 lines of code. Who has rows in files, databases or clusters, or wants them in order,
+These are 2,400 lines of code. Who has rows in files, databases or clusters, or wants them in order,
 reads, of these 1,522 what the rows come through; they hand out cells, keep none but those of rows
 before, and count none but for the cluster:
 

@@ -13,13 +13,7 @@ from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.columns.values import Value
 from sdv_privpgd.privacy.accounting import delta_of_one, delta_of_rows, range_epsilon_of, stddev_for
 from sdv_privpgd.privacy.dataset import Records
-from sdv_privpgd.privacy.ledger import (
-    TRAINED,
-    Charge,
-    FitLedger,
-    PrivacyBudgetError,
-    PrivacyLedger,
-)
+from sdv_privpgd.privacy.ledger import TRAINED, Charge, FitLedger, PrivacyBudgetError, PrivacyLedger
 from sdv_privpgd.privacy.noise import MAX_STDDEV, SAMPLING_DELTA, WordSource, rounded_gaussian
 from sdv_privpgd.privacy.queries import Adjacency, Measurement, ModelErrorQuery, Query, answers
 from sdv_privpgd.privacy.selection import exponential_choice

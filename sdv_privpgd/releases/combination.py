@@ -31,11 +31,7 @@ from sdv_privpgd.base.arguments import check_integer
 from sdv_privpgd.base.domain import Clique, Domain
 from sdv_privpgd.base.domain import in_words as named
 from sdv_privpgd.base.progress import Progress, heard, silent
-from sdv_privpgd.estimate.noisy_tables import (
-    NoisyTable,
-    grouped_tables,
-    noisy_tables,
-)
+from sdv_privpgd.estimate.noisy_tables import NoisyTable, grouped_tables, noisy_tables
 from sdv_privpgd.estimate.support import clear_support
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import Fitted, maker_of

@@ -14,14 +14,7 @@ from columns_of_words import dates, numerical
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdv_privpgd.columns.bins import (
-    BELOW_ONE,
-    Merging,
-    Reals,
-    Ticks,
-    merged_neighbors,
-    merged_rare,
-)
+from sdv_privpgd.columns.bins import BELOW_ONE, Merging, Reals, Ticks, merged_neighbors, merged_rare
 from sdv_privpgd.columns.keys import keys_of, on_patterns, too_few
 from sdv_privpgd.sampling.sampler import KeyStream
 

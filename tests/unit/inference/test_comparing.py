@@ -10,15 +10,7 @@ from fast_fits import NUM_ROWS, asked, drawn
 from statsmodels.stats.proportion import proportion_confint
 
 from sdv_privpgd.inference.answers import Combined
-from sdv_privpgd.inference.intervals import (
-    KINDS,
-    Enclosed,
-    Open,
-    Quantile,
-    Ratio,
-    Sum,
-    deviations,
-)
+from sdv_privpgd.inference.intervals import KINDS, Enclosed, Open, Quantile, Ratio, Sum, deviations
 from sdv_privpgd.methods.k_way import Independent
 from sdv_privpgd.sampling.conditions import Between
 

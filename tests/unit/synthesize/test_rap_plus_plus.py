@@ -10,12 +10,7 @@ from hypothesis import strategies as st
 
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.base.linear_thresholds import Cut, Line
-from sdv_privpgd.privacy.queries import (
-    CutMarginalQuery,
-    MarginalQuery,
-    Measurement,
-    exact_answers,
-)
+from sdv_privpgd.privacy.queries import CutMarginalQuery, MarginalQuery, Measurement, exact_answers
 from sdv_privpgd.synthesize.rap_plus_plus import AnnealedProjection, HalfSpaceLoss, Ranks, Target
 
 GAIN = Line("gain", tuple(np.rint(np.geomspace(10, 65_536, 60) - 10).astype(int).tolist()))
