@@ -330,7 +330,7 @@ def _offset_of(written: str | None, ends: Sequence) -> str | None:
     if written is None or not written.endswith("%z"):
         return None
     found = {said and said[0] for said in (_OFFSET.search(str(end)) for end in ends)}
-    return found.pop() if len(found) == 1 else None
+    return found.pop() if len(found) == 1 and found != {"+0000"} else None  # as it is written
 
 
 def _whole_of(written: str | None, low: int | None, high: int | None, words: Mapping) -> str | None:
@@ -349,10 +349,11 @@ def _moments(datetime_format: str | None, what: str, dates: Sequence) -> list[in
     """
     form = datetime_format or "%Y-%m-%d"
     are_days = unit_of_format(form) == "D" and not years_of(form)[1]
+    ends, as_shown = pd.Series(dates, dtype=object), are_days and datetime_format is not None
     with quiet():
-        moments, missing = instants(pd.Series(dates, dtype=object), datetime_format)
+        moments, missing = instants(ends, datetime_format, as_shown=as_shown)
         if are_days:
-            others, unparsed = instants(pd.Series(dates, dtype=object), None)
+            others, unparsed = instants(ends, None, as_shown=as_shown)
             moments, missing = np.where(missing, others, moments), missing & unparsed
         inside = np.where(moments == LATEST, BEYOND[1], np.maximum(moments, BEYOND[0]))
         far = [write_dates(inside, "ns", each, utc=False, far=True) for each in (form, "%Y-%m-%d")]

@@ -383,7 +383,7 @@ class LinearEstimate:
         self._effects: dict[Clique, NoisyTable] = {}
 
     @cached_property
-    def _holders(self) -> dict[Clique, list[Clique]]:
+    def _tables_with(self) -> dict[Clique, list[Clique]]:
         """The measured tables over codes that hold each set of attributes."""
         found: dict[Clique, list[Clique]] = {}
         for clique in self._tables:
@@ -394,8 +394,8 @@ class LinearEstimate:
     def _effect(self, subset: Clique) -> NoisyTable:
         """The effect of a set of attributes, by all tables over codes that hold it."""
         if subset not in self._effects:
-            holders = self._holders[subset]
-            best = averaged([self._tables[each].margin(each, subset) for each in holders])
+            those = self._tables_with[subset]
+            best = averaged([self._tables[each].margin(each, subset) for each in those])
             effect = best.counts
             for axis in range(len(subset)):
                 effect = effect - effect.mean(axis=axis, keepdims=True)
@@ -447,7 +447,7 @@ class LinearEstimate:
             within = _inner(wholes, subset) - _inner(betweens, subset)
             within *= np.multiply.outer(scale, scale)
             unknown += self._between.unknown(in_groups, subset)
-            if subset in self._holders:
+            if subset in self._tables_with:
                 effect = self._effect(subset)
                 covariance += effect.variance * within
                 read = _read(effect.counts, wholes, subset) - _read(effect.counts, betweens, subset)
@@ -463,7 +463,7 @@ class LinearEstimate:
         Tables agree on all that they share. The axes are in the clique's order, which must be that
         of the domain.
         """
-        if clique not in self._holders:
+        if clique not in self._tables_with:
             return None
         if self._listed.products:
             shape = self.domain.shape(clique)

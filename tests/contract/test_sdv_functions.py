@@ -79,7 +79,7 @@ def test_files_of_earlier_versions_of_sdv_are_read(kind, tmp_path, monkeypatch):
 
 
 KEPT = {
-    "_account", "_dtypes", "_gives_frames", "_fitted_table", "_state_version",
+    "_ledgers", "_dtypes", "_gives_frames", "_fitted_table", "_state_version",
     "adjacency", "delta", "discovery_share", "epsilon", "method",
     "people", "public_domain",
     "public_metadata", "questions", "seed", "target", "verbose",

@@ -147,7 +147,7 @@ class TestWhatIsPaidForIsKept:
                 synthesizer.fit(NUMBERS)
         paid = synthesizer.ledger.charges
         assert 0 < synthesizer.ledger.spent() < 2.2
-        with pytest.raises(ValueError, match=r"finish\(data\) with the table"):
+        with pytest.raises(ValueError, match=r"resume\(data\) with the table"):
             synthesizer.resume()
         synthesizer.resume(NUMBERS)
         assert synthesizer.ledger.charges[: len(paid)] == paid
@@ -198,7 +198,7 @@ class TestWhatIsPaidForIsKept:
         with pytest.raises(NotFittedError, match="nothing to finish"):
             synthesizer.resume()
         failed(synthesizer, TABLE, monkeypatch)
-        with pytest.warns(UserWarning, match=r"finish\(\) makes use of its answers"):
+        with pytest.warns(UserWarning, match=r"resume\(\) makes use of its answers"):
             synthesizer.fit(TABLE)
         with pytest.raises(NotFittedError, match="nothing to finish"):
             synthesizer.resume()
@@ -386,12 +386,12 @@ class TestAnInterruptedDiscovery:
         # Under replace-one the number of rows is public.
         assert [charge.what for charge in paid] == LOOKS[:at]
         kept = cloudpickle.loads(cloudpickle.dumps(synthesizer))
-        with pytest.raises(ValueError, match=r"finish\(data\) with the table"):
+        with pytest.raises(ValueError, match=r"resume\(data\) with the table"):
             kept.resume()
         with monkeypatch.context() as patch:
             if at == len(LOOKS) - 1:  # all of the first look is known: rows are not read for it
                 patch.setattr(PrivateTable, "first_queries", None)
-            kept.finish(PEOPLE)
+            kept.resume(PEOPLE)
         whats = [charge.what for charge in kept.ledger.charges]
         assert kept.ledger.charges[:at] == paid
         assert [what for what in whats if what in LOOKS] == [*LOOKS, "number of rows"]

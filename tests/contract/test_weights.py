@@ -220,7 +220,7 @@ class TestRefusals:
         ("told", "columns", "said"),
         [
             ({"adjacency": "replace_one"}, {}, "'weight' needs adjacency='add_remove'"),
-            ({"method": "dp-diffusion"}, {}, "Leave weight_column out"),
+            ({"method": "dp-diffusion"}, {}, "Choose another method"),
             ({}, {"weight": Categorical(["2", "20"])}, "must hold plain numbers"),
             ({"people": People(weight_column="w", weight_range=(2, 20))}, {}, "no column 'w'"),
         ],

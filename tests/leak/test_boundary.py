@@ -349,7 +349,7 @@ class TestOpening:
         asked = []
         for name in ("open_source", "of_people", "of_visits"):
             noted = lambda *args, name=name, **rest: asked.append((name, *args, rest)) or source
-            monkeypatch.setattr(boundary.opening, name, noted)
+            monkeypatch.setattr(boundary.locate, name, noted)
         opened, errors = PrivateTable.opened(CANARY, known, FACTS, has_others=True, **settings)
         person = "who" if "people" in settings else None
         assert (opened._source is source, len(errors)) == (person is None, int(person is not None))
@@ -362,9 +362,9 @@ class TestOpening:
     def test_a_column_of_weights_is_there_and_read_as_numbers_if_it_is_not_declared(
         self, monkeypatch
     ):
-        asked, opens = [], boundary.opening.open_source
+        asked, opens = [], boundary.locate.open_source
         noted = lambda table, told, name: asked.append((told, name)) or opens(table, told, name)
-        monkeypatch.setattr(boundary.opening, "open_source", noted)
+        monkeypatch.setattr(boundary.locate, "open_source", noted)
         settings = {"columns": self.COLUMNS, "facts": FACTS, "has_others": True}
         for name in ("w", "b"):
             weights = Weights(name, 1.0, 9.0)
@@ -380,7 +380,7 @@ class TestOpening:
         noted = lambda *said: (
             asked.append(said) or ({"homes": row}, {"people": pair}, {"homes": key})
         )
-        monkeypatch.setattr(boundary.opening, "of_families", noted)
+        monkeypatch.setattr(boundary.locate, "of_families", noted)
         rows, pairs, keys = PrivateTable.together({"homes": PrivateTable(own)}, *rest)
         assert asked == [({"homes": own}, *rest)]
         found = rows["homes"], pairs["people"], keys["homes"]

@@ -12,6 +12,7 @@ from encoding import codes, dates, decoded
 from processes import python_says
 
 from sdv_privpgd.columns import dates as dates_
+from sdv_privpgd.columns.date_formats import write_dates
 from sdv_privpgd.columns.parser import describe
 from sdv_privpgd.columns.units import has_zone, is_aware
 
@@ -59,6 +60,14 @@ def test_days_are_those_that_cells_show_and_moments_are_in_utc():
     assert (found // 3600 % 24).tolist() == [15, 4, 15, 14]
     midnights = [*cells[:1], cells[2], "2000-01-03T00:00Z", "2000-01-03T05:30+05:30"]
     assert dates_.precisions(pd.Series(midnights, dtype=object)).tolist() == [2, 2, 2, 3]
+
+
+@pytest.mark.parametrize("offset", ["+0200", "-05:00", "Z"])
+def test_days_that_a_format_writes_with_an_offset_are_those_that_cells_show(offset):
+    days = dates(f"2000-01-01 {offset}", f"2000-01-20 {offset}", "%Y-%m-%d %z")
+    cells = [f"2000-01-03 {offset}", "2000-01-03 +1000", "2000-01-03 -1000", "2000-01-03"]
+    assert codes(days, *cells) == [2, 2, 2, 20]
+    assert decoded(days, 2).tolist() == cells[:1]
 
 
 @pytest.mark.parametrize("datetime_format", [None, "%Y-%m-%d"])
@@ -245,6 +254,6 @@ def test_dates_beyond_the_calendar_are_read_as_the_days_that_stand_for_them():
     first, last = dates_.BEYOND
     ticks = np.array([first, first + DAY - 1, first + DAY, last])
     for far, years in (((), [1678, 1678, 1678, 2262]), ((True,), [1, 1, 1678, 9999])):
-        assert dates_.write_dates(ticks, "ns", None, False, *far).year.tolist() == years
-        written = dates_.write_dates(ticks, "ns", "%Y", False, *far)
+        assert write_dates(ticks, "ns", None, False, *far).year.tolist() == years
+        written = write_dates(ticks, "ns", "%Y", False, *far)
         assert written.tolist() == [f"{year:04}" for year in years]
