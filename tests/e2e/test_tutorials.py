@@ -29,6 +29,10 @@ LEFT = {
     "08_published_tables": {
         "08_published.parquet", "08_rows.csv", "08_report.html", "08_compared_not_private.csv"
     },
+    "10_linked_tables": {
+        "10_patients.csv", "10_stays.csv", "10_given.csv", "10_report.html",
+        "10_links_not_private.png",
+    },
 }  # fmt: skip
 
 
