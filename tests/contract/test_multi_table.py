@@ -166,7 +166,8 @@ def test_ledger_reports_and_plans_are_those_of_the_core(fitted, tmp_path):
 def test_a_second_fit_adds_up_and_says_so(fitted):
     twice = synthesizer(method="independent")
     twice.fit(tables())
-    with pytest.warns(RefitWarning, match="once more on the same people"):
+    of_pairs = pytest.warns(UserWarning, match="homes: No two columns are measured together")
+    with of_pairs, pytest.warns(RefitWarning, match="once more on the same people"):
         twice.fit(tables(), prior=fitted)
     assert "homes: Public rows" in twice.report().html()
     assert twice.ledger.spent() > 7

@@ -177,7 +177,7 @@ class TestTwoCounts:
         cells = np.array([each.counts for each in found])
         np.testing.assert_allclose(cells.var(axis=0), found[0].variances, rtol=0.09)
         beyond = np.cumsum(cells[:, ::-1], axis=1)[:, ::-1]
-        np.testing.assert_allclose(beyond.std(axis=0), found[0].beyond[1], rtol=0.05)
+        np.testing.assert_allclose(beyond.std(axis=0), found[0].tail_counts[1], rtol=0.05)
         found = density([50.0, 7, 1, 0, 3, 9]).summing_up_to(Total(70.0, 0.0))
         assert found.counts.sum() == pytest.approx(70)
 

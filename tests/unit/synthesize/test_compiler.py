@@ -87,7 +87,7 @@ from sdv_privpgd.benchmark.fits import fit_dataset
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.methods.k_way import AllKWay
-from sdv_privpgd.synthesize.particles import binned
+from sdv_privpgd.synthesize.particles import binned_displacement
 from sdv_privpgd.synthesize.particles.kernels import PackedTargets, Visit
 from sdv_privpgd.synthesize.particles.projection import SignedTable
 from sdv_privpgd.synthesize.particles.paper import SoftmaxProjection
@@ -124,7 +124,7 @@ SENTINEL = 0.123456789
 places, shares = torch.tensor([[SENTINEL], [0.75]]), torch.tensor([SENTINEL, 1 - SENTINEL])
 visit = Visit(torch.tensor([0]), torch.ones(1, 1, 1), torch.ones(1))
 moved = torch.full((1, 60_000), SENTINEL)
-binned.descend(moved, PackedTargets.of([[0]], [places], [shares]), [visit] * 3)
+binned_displacement.descend(moved, PackedTargets.of([[0]], [places], [shares]), [visit] * 3)
 fit((5, 4, 3), 2)
 few = compiled()
 fit(tuple(2 + axis % 7 for axis in range(20)), 2)
