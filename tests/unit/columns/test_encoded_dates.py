@@ -60,6 +60,10 @@ def test_days_are_those_that_cells_show_and_moments_are_in_utc():
     assert (found // 3600 % 24).tolist() == [15, 4, 15, 14]
     midnights = [*cells[:1], cells[2], "2000-01-03T00:00Z", "2000-01-03T05:30+05:30"]
     assert dates_.precisions(pd.Series(midnights, dtype=object)).tolist() == [2, 2, 2, 3]
+    indian = pd.Series(pd.to_datetime(["2000-01-03 05:00"]).tz_localize("Asia/Kolkata"))
+    assert dates_.precisions(indian).tolist() == [3]
+    text = pd.Series(["03.01.2000 05:30 +0530"], dtype=object)
+    assert dates_.precisions(text, "%d.%m.%Y %H:%M %z").tolist() == [3]
 
 
 @pytest.mark.parametrize("offset", ["+0200", "-05:00", "Z"])
