@@ -159,8 +159,8 @@ def timestamps(ticks: np.ndarray, unit: str, utc: bool, far: bool) -> pd.Datetim
 def texts_of(index: pd.DatetimeIndex, datetime_format: str) -> np.ndarray:
     """The dates as strings in the format."""
     texts = index.strftime(datetime_format).to_numpy(dtype=object)
-    early = np.asarray(index.year) < 1000  # of these it leaves out the zeros
-    texts[early] = index[early].strftime(datetime_format.replace("%Y", "0001"))
+    early = index.values.astype("M8[Y]") < np.datetime64("1000")  # it leaves out their zeros
+    texts[early] = pd.DatetimeIndex(index[early]).strftime(datetime_format.replace("%Y", "0001"))
     return texts
 
 
