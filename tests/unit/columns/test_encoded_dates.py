@@ -62,8 +62,8 @@ def test_days_are_those_that_cells_show_and_moments_are_in_utc():
     assert dates_.precisions(pd.Series(midnights, dtype=object)).tolist() == [2, 2, 2, 3]
     indian = pd.Series(pd.to_datetime(["2000-01-03 05:00"]).tz_localize("Asia/Kolkata"))
     assert dates_.precisions(indian).tolist() == [3]
-    text = pd.Series(["03.01.2000 05:30 +0530"], dtype=object)
-    assert dates_.precisions(text, "%d.%m.%Y %H:%M %z").tolist() == [3]
+    text = pd.Series(["03.01.2000 05:30 +0530", "03.01.2000 05:40 +0530"], dtype=object)
+    assert dates_.precisions(text, "%d.%m.%Y %H:%M %z").tolist() == [3, 4]
 
 
 @pytest.mark.parametrize("offset", ["+0200", "-05:00", "Z"])
