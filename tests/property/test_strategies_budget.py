@@ -77,6 +77,7 @@ def cases(draw):
     told = {"importance": importance, "workload": workload, "max_megabytes": megabytes}
     codes = zip(domain.attributes[1:], sizes[1:], strict=True)
     lines = tuple(Line(name, tuple(range(size))) for name, size in codes)
+    labels = {name: own for name, own in importance.items() if name == domain.attributes[0]}
     chosen = st.lists(st.sampled_from(pairs), max_size=3).map(tuple) if pairs else st.just(())
     rounds = st.none() | st.integers(1, 5)
     most = {"most_pairs": draw(st.integers(1, 9)), "pairs": draw(chosen)}
@@ -84,7 +85,7 @@ def cases(draw):
         st.sampled_from(
             [
                 *(each for name, each in STRATEGIES.items() if name != "RAPPlusPlus by a label"),
-                RAPPlusPlus(rounds=2, queries=2, directions=5, importance=importance, lines=lines),
+                RAPPlusPlus(rounds=2, queries=2, directions=5, importance=labels, lines=lines),
                 PrivPGD(importance=importance),
                 PrivPGD(importance=importance, **most),
                 MST(importance=importance),
