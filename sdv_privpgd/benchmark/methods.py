@@ -168,7 +168,7 @@ ABLATIONS: Mapping[str, tuple[dict, dict]] = {
     "PrivPGD-without-consistency": ({}, {"targets": "raw"}),
     "PrivPGD-without-descent": ({}, {"epochs": 0}),
     "PrivPGD-with-100-epochs": ({}, {"epochs": 100}),
-    "PrivPGD-without-local-search": ({}, {"local_search": None}),
+    "PrivPGD-without-finish": ({}, {"local_search": None}),  # as results/ call it
     "PrivPGD-without-columns": ({"columns": False}, {}),
     "PrivPGD-without-second-round": ({"first_share": Fraction(1)}, {}),
     "PrivPGD-without-triples": ({"triples": Fraction(0)}, {}),

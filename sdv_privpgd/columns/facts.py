@@ -1,7 +1,7 @@
 """What is known of a column: declared, found privately, or not known yet. Public.
 
-A fact that is ``None`` is not known. ``parsing`` reads facts from SDV's words, ``vocabulary``
-writes them in these words, and ``cutting`` makes a column of them.
+A fact that is ``None`` is not known. ``parser`` reads facts from SDV's words, ``vocabulary``
+writes them in these words, and ``cuts`` makes a column of them.
 """
 
 import math

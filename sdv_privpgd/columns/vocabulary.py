@@ -1,6 +1,6 @@
 """SDV's words for facts on columns: which of them say something of which column. Public.
 
-``words_of`` writes facts in these words, as people declare them: the way back from ``parsing``.
+``words_of`` writes facts in these words, as people declare them: the way back from ``parser``.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence

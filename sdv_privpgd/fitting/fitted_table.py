@@ -181,7 +181,7 @@ class FittedTable(SampledTable):
         """Returns what ``add_budget`` does, before a row is read. It raises for the same."""
         fit = resume.begun_again(self.fitted, epsilon)
         private = resume.opened_again(self.fitted, table)
-        return RunningFit(fit=fit, private=private, before=self.ledger, refined=self)
+        return RunningFit(fit=fit, private=private, before=self.ledger, extended=self)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -237,7 +237,7 @@ class RunningFit:
         private: The table, which shows nothing; ``None`` makes a model of what is known.
         before: All that was spent when it began, with earlier releases.
         known: Answers that it goes on with.
-        refined: The fitted table that gets more budget.
+        extended: The fitted table that gets more budget.
         resumed: What it goes on with.
         allow_lost: The columns for which it does not stop.
         begun: The ledger of this fit when it began, or went on.
@@ -247,15 +247,15 @@ class RunningFit:
     private: PrivateTable | EncodedTable | None
     before: PrivacyLedger | None = None
     known: Sequence[Measurement] = ()
-    refined: FittedTable | None = None
+    extended: FittedTable | None = None
     resumed: UnfinishedTable | None = None
     allow_lost: Collection[str] = ()
     begun: PrivacyLedger = field(init=False)
 
     def __post_init__(self) -> None:
         self.begun = self.fit.shared.ledger
-        if self.refined is not None:  # without what is added
-            self.begun = resume.own_ledger(self.refined.fitted, self.refined.ledger)
+        if self.extended is not None:  # without what is added
+            self.begun = resume.own_ledger(self.extended.fitted, self.extended.ledger)
 
     @property
     def ledger(self) -> PrivacyLedger:
@@ -271,15 +271,15 @@ class RunningFit:
     @property
     def unfinished(self) -> UnfinishedTable | None:
         """What it has paid for until now; ``None`` where nothing of it is of use. Public."""
-        paid = self.begun.mu_squared if self.refined is not None else 0
-        earlier = self.refined or self.resumed
+        paid = self.begun.mu_squared if self.extended is not None else 0
+        earlier = self.extended or self.resumed
         if self.fit.shared.ledger.mu_squared <= paid or not self.fit.has_answers:
             return self.resumed
         return UnfinishedTable(
             kept=resume.Unfinished.of(self.fit),
             settings=self.fit.settings,
             ledger=self.ledger,
-            last=self.refined or (None if self.resumed is None else self.resumed.last),
+            last=self.extended or (None if self.resumed is None else self.resumed.last),
             notes={} if earlier is None else earlier.notes,
         )
 
@@ -297,7 +297,7 @@ class RunningFit:
         ``DomainMismatchError``, as ``fit_table`` does.
         """
         progress = heard(progress)
-        fit, earlier = self.fit, self.refined or self.resumed
+        fit, earlier = self.fit, self.extended or self.resumed
         stops_at = set(fit.description.modelled) - set(self.allow_lost) if stops else set()
         if stops and self.private is not None:
             rows = self.private.known_rows(fit.settings.adjacency)
@@ -306,12 +306,12 @@ class RunningFit:
         if isinstance(self.private, PrivateTable) and not fit.has_discovered:
             fit.discover(self.private, progress, stops_at=stops_at)
         known, start, starts = self.known, None, ()
-        if self.refined is not None:
-            before = self.refined.fitted
+        if self.extended is not None:
+            before = self.extended.fitted
             assert before.release is not None
             known, start = before.release.measurements, before.release.model
             starts = (*before.starts, len(known))
-        fit.ask(self.private, progress, known=known, again=self.refined is not None)
+        fit.ask(self.private, progress, known=known, again=self.extended is not None)
         fitted = fit.model(progress, warm_start=start, starts=starts)
         return FittedTable(
             fitted=fitted,
@@ -319,7 +319,7 @@ class RunningFit:
             ledger=self.ledger,
             warnings=resume.composed(fitted, self.ledger),
             date=date.today().isoformat(),
-            name="table" if self.refined is None else self.refined.name,
+            name="table" if self.extended is None else self.extended.name,
             notes={} if earlier is None else earlier.notes,
         )
 

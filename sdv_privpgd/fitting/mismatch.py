@@ -95,7 +95,7 @@ class DomainMismatchError(PublicDomainError):
         """
         if self.goes_on is None:
             raise ValueError(
-                "There is nothing to finish here: a stopped fit_table goes on once, and of a "
+                "There is nothing to resume here: a stopped fit_table goes on once, and of a "
                 "synthesizer call resume(data)."
             )
         spend = self.goes_on(table)

@@ -267,7 +267,7 @@ noise can pay for them: a model that learns from the rows gains by finer conditi
 
 MOST = 400
 """The largest number of triples that are measured: about as many as 14 attributes have. The time
-of the finish grows with them, and so does the noise of each."""
+of the local search grows with them, and so does the noise of each."""
 
 
 def measure_triples(

@@ -89,7 +89,7 @@ class PrivPGD(EngineMethod):
     Triples are measured last, each over a few groups of codes (``triples``), unless the engine has
     no use for groups. If an attribute is important, up to three cliques of it with two or three
     others are chosen before, and measured more finely: those that go together in some group of
-    rows, or in their parity, as no pair tells (``standing_out``).
+    rows, or in their parity, as no pair tells (``higher_order``).
 
     More than ``most_pairs`` pairs are too many: the noise of each grows with their number, and so
     do seconds and memory. Then all are measured over four or eight groups of codes, and those over

@@ -86,7 +86,7 @@ def kept_file(synthesizer: "PrivateSynthesizer") -> Kept:
     """A fitted synthesizer, with all that its file holds, but for where the rows go on."""
     fitted, settings = synthesizer._model_of_table, synthesizer._settings()
     if fitted is not None and fitted.release is not None and fitted.starts:
-        settings = replace(settings, epsilon=fitted.release.ledger.epsilon)  # it was refined
+        settings = replace(settings, epsilon=fitted.release.ledger.epsilon)  # it got more budget
     info = synthesizer.get_info()
 
     def held() -> dict[str, Leaf]:

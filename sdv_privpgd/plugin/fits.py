@@ -151,7 +151,7 @@ class FitsOfTables(FittedState):
 
     @property
     def unfinished(self) -> Unfinished | None:
-        """What a fit that failed had paid for; ``None`` if there is nothing to finish. Public."""
+        """What a fit that failed had paid for; ``None`` if there is nothing to resume. Public."""
         return self._ledgers.unfinished
 
     def resume(self, data=None) -> None:
@@ -171,7 +171,7 @@ class FitsOfTables(FittedState):
         with self._ledgers.lock:
             kept = self._ledgers.unfinished
             if kept is None:
-                raise NotFittedError("There is nothing to finish: no fit failed after it had paid.")
+                raise NotFittedError("There is nothing to resume: no fit failed after it had paid.")
             settings, description = self._questions()
             found = kept.description
             description = replace(
@@ -189,7 +189,7 @@ class FitsOfTables(FittedState):
                 self._require_rows(table)
                 with as_invalid_data():
                     kept.require_same_rows(table)
-            # A refinement has more, and the number of rows has said the delta.
+            # One with more budget has more, and the number of rows has said the delta.
             settings = replace(settings, epsilon=kept.ledger.epsilon, delta=kept.ledger.delta)
             fit = kept.fit(settings, description)
             running = RunningFit(fit=fit, private=table, known=kept.answers)
@@ -228,7 +228,7 @@ class FitsOfTables(FittedState):
             table = self._open(data, now)
             with as_invalid_data():
                 require_same_rows(fitted, table)
-            running = RunningFit(fit=fit, private=table, refined=self._fitted_table)
+            running = RunningFit(fit=fit, private=table, extended=self._fitted_table)
             self._run(running, (self._gives_frames, self._original_columns), goes_on=True)
 
     def plan(self, num_rows: int, *, prior: Any = None) -> Report:

@@ -1,8 +1,8 @@
 """Engines turn noisy measurements into a model that rows can be sampled from.
 
 ``engine`` has the two protocols. ``particles`` is PrivPGD, ``pgm`` is Private-PGM, ``gum`` is
-PrivSyn's, ``annealed`` is RAP++, ``relaxed`` has RAP and GEM, ``genetic`` is Private-GSD, and
-``generator`` is DP-MERF's network. No engine sees the table, so everything here is
+PrivSyn's, ``rap_plus_plus`` is RAP++, ``relaxed_projection`` has RAP and GEM, ``genetic`` is
+Private-GSD, and ``generator`` is DP-MERF's network. No engine sees the table, so everything here is
 post-processing.
 """
 

@@ -195,12 +195,12 @@ class TestWhatIsPaidForIsKept:
         self, monkeypatch
     ):
         synthesizer = MSTSynthesizer(BOOLEANS, 3.0)
-        with pytest.raises(NotFittedError, match="nothing to finish"):
+        with pytest.raises(NotFittedError, match="nothing to resume"):
             synthesizer.resume()
         failed(synthesizer, TABLE, monkeypatch)
         with pytest.warns(UserWarning, match=r"resume\(\) makes use of its answers"):
             synthesizer.fit(TABLE)
-        with pytest.raises(NotFittedError, match="nothing to finish"):
+        with pytest.raises(NotFittedError, match="nothing to resume"):
             synthesizer.resume()
 
     def test_a_fit_that_was_refused_leaves_what_is_kept(self, monkeypatch):

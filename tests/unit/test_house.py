@@ -9,7 +9,7 @@ MOST = {
     "package lines": 64_264,
     "package lines of code": 43_292,
     "package files": 240,
-    "test lines": 54_818,
+    "test lines": 54_829,
     "constants": 242,
     "floors": 14,
     "circles": 0,

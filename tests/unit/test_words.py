@@ -106,3 +106,14 @@ def test_few_modules_stand_loose_and_every_package_says_what_it_is_for():
         text = path.read_text()
         assert text.startswith('"""'), path
         assert len(text) > 60, path
+
+
+def test_what_the_docstring_of_a_package_names_is_there():
+    files = {path: path.read_text() for path in ROOT.rglob("*.py")}
+    there = {path.stem for path in files} | {path.parent.name for path in files}
+    there |= {name for path in files for name in names_of(path)}
+    for path in (path for path in files if path.name == "__init__.py"):
+        named = set(
+            re.findall(r"``([a-z]\w+)(?:\.\w+)?``", ast.get_docstring(ast.parse(files[path])))
+        )
+        assert named <= there | {"sdmetrics"}, path

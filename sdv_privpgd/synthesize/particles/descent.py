@@ -78,7 +78,7 @@ Goals = dict[Clique, SignedTable]
 """For each clique its supported cells and their signed values, which sum to about 1."""
 
 _EPOCHS, _EPOCHS_ALONE = 30, 100
-"""The epochs of a descent that a finish completes, and of one that must reach the tables alone."""
+"""The epochs of a descent that a local search completes, and of one that is alone."""
 
 _WARM_EPOCHS, _WARM_SWEEPS = 5, 2
 """Epochs and sweeps of a fit that starts from the fitted model, and epochs from public rows. On ACS
@@ -109,7 +109,7 @@ class ParticleGradientDescent(Engine):
             estimated number of rows. Time and memory grow in proportion. Rows can be sampled in
             any number, whatever the number of particles.
         epochs: How often each table is visited. ``None`` takes 30, and 100 where nothing moves the
-            particles afterwards: without a finish or with penalties. Before a finish, 100 epochs
+            particles afterwards: without a local search or with penalties. Before one, 100 epochs
             give the same errors as 30: on ten tables the means differ by less than 0.5 %. Without
             any epoch pairs are as near on most tables, and on ACS Income, where noise is low, the
             error of 3-way tables is 7 % higher. "PrivPGD-with-100-epochs" and
@@ -122,7 +122,7 @@ class ParticleGradientDescent(Engine):
         targets: "denoised" makes the tables agree with each other and takes noise out of them,
             "consistent" only makes them agree, and "raw" takes them as measured.
         projection: Turns each signed measure into a probability measure.
-        finish: Moves single codes until the tables fit cell by cell, after the positions are
+        local_search: Moves single codes until the tables fit cell by cell, after the positions are
             rounded to codes. It leaves attributes alone that a penalty reads. ``None`` leaves it
             out.
         penalties: Terms that are added to the loss.
@@ -319,7 +319,7 @@ class ParticleGradientDescent(Engine):
         return Particles(domain=domain, codes=codes, losses=curve, prior=use)
 
     def _on(self, device: torch.device) -> tuple[Projection, LocalSearch | None]:
-        """The projection and the finish of a device: on CUDA the default ones work in batches."""
+        """The projection and local search of a device: on CUDA the default ones work in batches."""
         projection, local_search = self.projection, self.local_search
         if isinstance(projection, BatchedProjection):
             projection = replace(projection, device=str(device))
