@@ -148,7 +148,7 @@ def audit_report(
         "The bounds of 95 % are for reading: the verdict needs one that is exceeded by chance that "
         "rarely."
     )
-    shown, told = [], []
+    shown, details = [], []
     for layer in dict.fromkeys(check.layer for check in checks):
         own = [check for check in checks if check.layer == layer]
         title = layer[0].upper() + layer[1:]
@@ -157,7 +157,7 @@ def audit_report(
         table = Table(f"Checks: {layer}", header, rows, texts=4)
         shown.append(Section(title, [Text(_WHAT[layer]), table]))
         lines = [f"{each.verdict}: {each.name}. {each.found}" for each in own]
-        told.append(Section(title, [Items(lines)]))
+        details.append(Section(title, [Items(lines)]))
     limits = Section("What the audit cannot see", [Items(_UNSEEN)])
     faults = [f"{each.name}: {each.found}" for each in checks if each.passed is False]
     in_tiles = [(key, fact) for key, fact in facts.items() if key not in _IN_TEXT]
@@ -177,7 +177,7 @@ def audit_report(
     )
     lead = [*first_line(ledger), Text(verdict), about, Facts([*facts.items()])]
     return Report(
-        text=as_text([*lead, *told, by_chance, limits]),
+        text=as_text([*lead, *details, by_chance, limits]),
         page=page,
         facts={
             "report": "audit",

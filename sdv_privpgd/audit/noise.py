@@ -114,8 +114,8 @@ def answer_checks(events: Sequence[Event], false_alarms: float) -> list[Check]:
     faults = []
     for what, stddev, noise, slack in named:
         if unlikely_noise(noise, stddev, slack) < 2 * limit:
-            told = f"noise of {math.sqrt(float(np.mean(np.square(noise, dtype=float)))):.4g}"
-            faults.append(f"An answer to {what!r} has {told}, and {stddev:.4g} was charged for.")
+            spread = f"noise of {math.sqrt(float(np.mean(np.square(noise, dtype=float)))):.4g}"
+            faults.append(f"An answer to {what!r} has {spread}, and {stddev:.4g} was charged for.")
     looked_at = f"{len(named)} answers of the recorded fit"
     name, right = "noise of each answer", "Each has the noise that was charged for."
     each = check_of(LAYER, name, looked_at, faults, right, false_alarms=false_alarms)

@@ -326,8 +326,8 @@ def _charges(events: Sequence[Event], adjacency: Adjacency) -> Check:
 def _kept(recording: Recording) -> Check:
     """Each number that is kept or written to a file is one of a noisy answer."""
     kept = recording.outcome.seen.get("answers", [])
-    told = [event for event in recording.tape.events if event.kind in ("measure", "train")]
-    given = {comparable(answer) for event in told for answer, _ in event.result}
+    answered = [event for event in recording.tape.events if event.kind in ("measure", "train")]
+    given = {comparable(answer) for event in answered for answer, _ in event.result}
     otherwise = "is kept with other numbers than the noisy ones that were given out."
     faults = [f"Answer {at} {otherwise}" for at, own in enumerate(kept, 1) if own not in given]
     looked_at = f"the numbers of {len(kept)} answers that are kept, or written to a file"

@@ -310,8 +310,8 @@ def _sums(seen: _Watched, false_alarms: float) -> list[Check]:
     score = float((across**2).sum()) / noise**2
     chance = 2 * float(min(chi2.cdf(score, freedom), chi2.sf(score, freedom)))
     measured = noise * math.sqrt(score / max(freedom, 1))
-    told = f"The noise is {measured:.4g} clips, and {noise:.4g} is said."
-    faults = [told] if chance < false_alarms / 2 else []
+    sentence = f"The noise is {measured:.4g} clips, and {noise:.4g} is said."
+    faults = [sentence] if chance < false_alarms / 2 else []
     again = abs(float((across[1:] * across[:-1]).sum())) / noise**2
     if again / math.sqrt(max(freedom, 1)) > float(norm.isf(false_alarms / 4)):
         faults.append("Two steps have noise that is alike.")
@@ -322,7 +322,7 @@ def _sums(seen: _Watched, false_alarms: float) -> list[Check]:
         check_of(LAYER, name, looked_at, own, right, false_alarms=false_alarms)
         for name, looked_at, own, right in (
             ("training clip", pushed, [of_clip] if clipped > far else [], of_clip),
-            ("training noise", drawn, faults, told),
+            ("training noise", drawn, faults, sentence),
         )
     ]
 

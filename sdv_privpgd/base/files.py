@@ -66,9 +66,9 @@ def write_archive(path: Path, members: Mapping[str, bytes]) -> None:
     packed, epoch = io.BytesIO(), (1980, 1, 1, 0, 0, 0)  # the archive's own dates say nothing
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in members.items():
-            told = zipfile.ZipInfo(name, epoch)
-            told.compress_type = zipfile.ZIP_DEFLATED
-            archive.writestr(told, content)
+            info = zipfile.ZipInfo(name, epoch)
+            info.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(info, content)
         archive.comment = sealed(b"")
     body = packed.getvalue()[: -len(sealed(b""))]
     path.write_bytes(body + sealed(body))

@@ -343,13 +343,13 @@ def _score(arguments: argparse.Namespace) -> None:
     )
     found |= decoded_scores(table, real[arguments.split], real["test"], rows, seed=arguments.seed)
     watch.lap("score")
-    told = ("delta", "cells", "split", "all_metrics")
+    names = ("delta", "cells", "split", "all_metrics")
     each = Run(
         method=arguments.method,
         table=table.name,
         epsilon=arguments.epsilon,
         seed=arguments.seed,
-        settings=canonical({key: getattr(arguments, key) for key in told}),
+        settings=canonical({key: getattr(arguments, key) for key in names}),
     )
     facts = {
         "delta": arguments.delta,

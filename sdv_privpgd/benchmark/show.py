@@ -409,7 +409,7 @@ def draw_parts(
             if real.get(metric):
                 panel.axvline(real[metric], color="gray", linestyle="--", linewidth=0.9)
         row[0].set_ylabel(labels[metric].replace(" of ", "\nof "))
-    told = " (dashed: real rows)" if any(real.get(metric) for metric in drawn) else ""
-    figure.suptitle(f"{title}: lower is better{told}")
+    legend = " (dashed: real rows)" if any(real.get(metric) for metric in drawn) else ""
+    figure.suptitle(f"{title}: lower is better{legend}")
     figure.savefig(path, dpi=150)
     return True

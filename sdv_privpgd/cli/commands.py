@@ -129,8 +129,8 @@ def _entered(outputs: Outputs, arguments: Namespace, model: Model, place: Output
     journal.catch_up(model, arguments.model)
     journal.together = lambda: journal.earlier or after(None, model.ledger)
     journal.settle()
-    told = str(path), len(model.ledger.charges)
-    entered = replace(model, notes={**model.notes, "ledger_file": told})
+    entry = str(path), len(model.ledger.charges)
+    entered = replace(model, notes={**model.notes, "ledger_file": entry})
     place.is_paid = True  # so that it knows, whatever becomes of the rows
     outputs.write(place, entered.save)
     return entered
@@ -281,8 +281,8 @@ def of_all_runs(model: FittedTable, path: Path | None) -> FittedTable:
     Raises ``CommandError`` for a ledger that lacks what the model has spent.
     """
     if path is None:
-        if (told := model.notes.get("ledger_file")) is not None:
-            say(f"What other runs spent on these people is in {told[0]}: --ledger counts it in.")
+        if (entry := model.notes.get("ledger_file")) is not None:
+            say(f"What other runs spent on these people is in {entry[0]}: --ledger counts it in.")
         return model
     with own_errors(DamagedFileError), undamaged(path, "ledger"):
         ledger = read_ledger(path.read_text(encoding="utf-8"))
@@ -316,19 +316,19 @@ def _release_of(rows: Path, cards: Sequence[Path]) -> tuple[str, str]:
     for facts in map(read_card, cards):
         if facts.get("sha256") == digest:
             return facts["release"], f"{in_words(facts)} The file is as it was written."
-    told = "That is what the file says of itself: cells may have been changed since."
+    caveat = "That is what the file says of itself: cells may have been changed since."
     if kind.form == "parquet":
         import pyarrow.parquet
 
         with undamaged(rows, "Parquet file"):
             facts = json.loads((pyarrow.parquet.read_schema(rows).metadata or {}).get(KEY, "{}"))
         if facts:
-            return facts["release"], f"{in_words(facts)} {told}"
+            return facts["release"], f"{in_words(facts)} {caveat}"
     elif kind.form == "text" and kind.compression is None:
         with rows.open("rb") as file:
             line = file.readline(10_000).replace(b"\0", b"").decode(errors="replace")  # of UTF-16
         if found := re.search("# (Synthetic rows of release ([0-9a-f]{32}),.*)", line):
-            return found[2], f"{found[1].strip()} {told}"
+            return found[2], f"{found[1].strip()} {caveat}"
     tried = [f"It is not the file that {each} describes, or was changed since." for each in cards]
     raise CommandError(
         f"Cannot tell which release {rows} is from: nothing in it says so. "

@@ -270,8 +270,8 @@ def ledger_of(model: Model, place: Path, given: Path | None = None) -> Path | No
 
 def is_unwritten(model: Model) -> bool:
     """Whether a model had a ledger's file that lacks some of its charges."""
-    told = model.notes.get("ledger_file")
-    return told is not None and told[1] < len(model.ledger.charges)
+    entry = model.notes.get("ledger_file")
+    return entry is not None and entry[1] < len(model.ledger.charges)
 
 
 def _lacking(earlier: PrivacyLedger, model: Model, path: Path | None) -> tuple[Charge, ...]:

@@ -137,12 +137,12 @@ def report_in_options(text: str) -> str:
 
 
 def _part_in_options(part: str) -> str:
-    told, lines = in_options(part), part.splitlines()
+    plain, lines = in_options(part), part.splitlines()
     # Columns of tables are further apart than words.
-    if told == " ".join(part.split()) or any("   " in line.strip() for line in lines):
+    if plain == " ".join(part.split()) or any("   " in line.strip() for line in lines):
         return part
     indent = "  " if part.startswith("- ") else ""
-    return "\n".join(wrap(told, WIDTH, subsequent_indent=indent, break_on_hyphens=False))
+    return "\n".join(wrap(plain, WIDTH, subsequent_indent=indent, break_on_hyphens=False))
 
 
 @contextmanager

@@ -352,16 +352,16 @@ def write_rows(
         if kind.form == "parquet":
             _write_parquet(_of_one_kind(rows), file, about)
             return
-        told: dict[str, Any] = {"index": False, "sep": of_text.get("sep") or kind.sep}
-        told["decimal"] = of_text.get("decimal", ".")
+        options: dict[str, Any] = {"index": False, "sep": of_text.get("sep") or kind.sep}
+        options["decimal"] = of_text.get("decimal", ".")
         coding: Any = {"encoding": of_text.get("encoding", "utf-8"), "errors": "backslashreplace"}
         if comment is not None:  # in one piece, as some encodings begin with a mark
-            text = f"# {comment}{os.linesep}{_as_whole(rows).to_csv(**told)}"
+            text = f"# {comment}{os.linesep}{_as_whole(rows).to_csv(**options)}"
             file.write(text.encode(**coding))
             return
         archive: dict[str, Any] = {"archive_name": path.stem} if kind.compression == "zip" else {}
         compression: dict[str, Any] = {"method": kind.compression, **archive}
-        _as_whole(rows).to_csv(file, compression=compression, **told, **coding)
+        _as_whole(rows).to_csv(file, compression=compression, **options, **coding)
 
 
 def _write_parquet(rows: pd.DataFrame, file: Any, about: Mapping[str, Any]) -> None:

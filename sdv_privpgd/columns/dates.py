@@ -100,8 +100,8 @@ def _is_aware(cell: Any, datetime_format: str | None) -> bool:
 def on_the_clock(moments: np.ndarray, zone: Any) -> np.ndarray:
     """Nanoseconds since 1970 in UTC as what a clock in a zone shows, but those of ``BEYOND``."""
     shown = pd.DatetimeIndex(moments.astype("datetime64[ns]")).tz_localize("UTC").tz_convert(zone)
-    told = shown.tz_localize(None).to_numpy().astype(np.int64)
-    return np.where(np.isin(moments, BEYOND), moments, told)
+    local = shown.tz_localize(None).to_numpy().astype(np.int64)
+    return np.where(np.isin(moments, BEYOND), moments, local)
 
 
 def in_zone(dates: Any, zone: Any) -> pd.DatetimeIndex:

@@ -49,8 +49,8 @@ class _Facts:
 
         What is the same stays written as it was: 0 does not become 0.0.
         """
-        told = {each.name: getattr(found, each.name) for each in fields(found)}
-        new = {name: fact for name, fact in told.items() if fact not in (None, getattr(self, name))}
+        held = {each.name: getattr(found, each.name) for each in fields(found)}
+        new = {name: fact for name, fact in held.items() if fact not in (None, getattr(self, name))}
         return replace(self, **new)
 
 

@@ -82,8 +82,8 @@ def write_domain(domain: Mapping[str, Mapping], path: str | Path) -> Path:
     """
     path = Path(path)
     kinds = {str(name): getattr(own, "sdtype", None) for name, own in domain.items()}
-    told = {name: {"sdtype": kind} if kind else {} for name, kind in kinds.items()}
-    facts = {name: {**told[name], **own} for name, own in plain_domain(domain).items()}
+    types = {name: {"sdtype": kind} if kind else {} for name, kind in kinds.items()}
+    facts = {name: {**types[name], **own} for name, own in plain_domain(domain).items()}
     if path.suffix.lower() in SHEETS:
         sheet = codebook_of(facts)
         if path.suffix.lower() == ".csv":
@@ -97,16 +97,16 @@ def write_domain(domain: Mapping[str, Mapping], path: str | Path) -> Path:
 
 def _of_codebook(path: Path, decimal: str) -> dict[str, dict]:
     """The facts of a codebook in a file. Text stays as it is written."""
-    told: dict[str, Any] = {"dtype": object, "na_values": [""], "keep_default_na": False}
+    options: dict[str, Any] = {"dtype": object, "na_values": [""], "keep_default_na": False}
     with undamaged(path, "codebook", OSError, ImportError):
         if path.suffix.lower() == ".csv":
             # Excel writes semicolons where a comma stands before decimals.
             first = path.read_text(encoding="utf-8-sig").partition("\n")[0]
             sep = ";" if first.count(";") > first.count(",") else ","
-            sheet = pd.read_csv(path, sep=sep, encoding="utf-8-sig", **told)
+            sheet = pd.read_csv(path, sep=sep, encoding="utf-8-sig", **options)
         else:
             _require_openpyxl(path)
-            sheet = pd.read_excel(path, **told)
+            sheet = pd.read_excel(path, **options)
         return read_codebook(filled_in(sheet), keeps_ids=True, decimal=decimal)
 
 

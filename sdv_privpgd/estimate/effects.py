@@ -57,8 +57,8 @@ class GroupSums:
         # Groups without a supported code say nothing.
         heard = np.zeros_like(apart)
         np.divide(noise * apart, spread + self.variance, out=heard, where=spread > noise * 1e-9)
-        told = rows @ heard @ columns.T
-        return values + self.rows.T @ told @ self.columns
+        correction = rows @ heard @ columns.T
+        return values + self.rows.T @ correction @ self.columns
 
 
 def contrast_bases(tables: ConsistentTables) -> dict[str, np.ndarray]:

@@ -96,8 +96,8 @@ class Signal:
             noisy = _of_sums(rows, columns, variance)
             # Groups without a supported code would make it singular if their sums had no noise.
             noisy += max(seen.variance, _SMALLEST * float(np.trace(noisy))) * np.eye(size)
-            told = np.linalg.solve(noisy, surprise)
-            mean = mean + variance * (rows.T @ told.reshape(seen.values.shape) @ columns)
+            scaled = np.linalg.solve(noisy, surprise)
+            mean = mean + variance * (rows.T @ scaled.reshape(seen.values.shape) @ columns)
         return self.rows @ mean @ self.columns.T
 
 

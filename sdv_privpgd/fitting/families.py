@@ -327,8 +327,8 @@ class FittedTables(SavedModel):
         """
         parts = [(each.fitted, each._about) for each in self.tables.values()]  # noqa: SLF001
         tables = {about.table: (own.release, own.schema, about) for own, about in parts}
-        told: dict[str, Any] = {"date": self.date, "notes": self.warnings}
-        return linked_report(tables, self.tree, self.ledger, self.num_rows, **told).saved(path)
+        options: dict[str, Any] = {"date": self.date, "notes": self.warnings}
+        return linked_report(tables, self.tree, self.ledger, self.num_rows, **options).saved(path)
 
     def privacy_report(self) -> str:
         """The text of ``report``: what was spent, on what and under which adjacency."""

@@ -119,7 +119,7 @@ class FittedTable(SampledTable):
     @property
     def _about(self) -> About:
         """The description of the fit that its report, texts and registry entry begin with."""
-        description, told = self.fitted.description, self.fitted.options
+        description, options = self.fitted.description, self.fitted.options
         usual = {"num_bins": description.num_bins, "seed": self.settings.seed}
         return About(
             table=self.name,
@@ -129,7 +129,7 @@ class FittedTable(SampledTable):
             keys=tuple(description.keys),
             declared=description.facts,
             discovered=description.discovered,
-            settings=usual if told is None else told,
+            settings=usual if options is None else options,
             visits=description.visits,
             prior=() if description.public is None else description.public.said,
             doubted=() if description.public is None else description.public.doubted,

@@ -358,12 +358,12 @@ def combined(one: Any, other: Any, how: str) -> Any:
     if how == RATIO:
         below = other.estimate if other.estimate > 0 else math.nan
         weights = np.array([1.0, -statistic.value]) / below
-    told = (
+    note = (
         "How many rows the two groups share was taken from the model, for the interval of the "
         "population."
     )
     question = other.question[:1].lower() + other.question[1:]
-    notes = dict.fromkeys((*one.notes, *other.notes, *([] if is_exact else [told])))
+    notes = dict.fromkeys((*one.notes, *other.notes, *([] if is_exact else [note])))
     unit = "" if how == RATIO else "points" if one.unit == "share" else one.unit
     return replace(
         one,

@@ -331,14 +331,14 @@ class _Listed:
         own = slice(0, len(alone.values) - len(self.counts))
         cells = slice(own.stop, None)
         noise = alone.covariance[cells, cells] + np.diag(self.variances)
-        told = np.linalg.solve(noise, alone.covariance[cells, own]).T
+        expected = np.linalg.solve(noise, alone.covariance[cells, own]).T
         values, vectors = np.linalg.eigh(unknown[cells, cells])
         held = values > ROUNDING * max(float(values.max()), 1.0)
         read = vectors[:, held] * np.sqrt(values[held])
         wanted = unknown[own, cells] @ vectors[:, held] / np.sqrt(values[held])
         certain = np.linalg.solve(noise, read)
         lacking = np.linalg.pinv(read.T @ certain, hermitian=True)
-        weights = told + (wanted - told @ read) @ lacking @ certain.T
+        weights = expected + (wanted - expected @ read) @ lacking @ certain.T
         squares = np.diagonal(unknown)[own]
         rest = squares - np.square(wanted).sum(axis=1)
         crossed = weights @ alone.covariance[cells, own]
@@ -521,11 +521,11 @@ def _most_precise(
     grouped: Mapping[Grouping, Mapping[Clique, NoisyTable]],
 ) -> tuple[Grouping, Mapping[Clique, NoisyTable]]:
     """The grouping of most tables, of as many the one that tells most, and its tables."""
-    told = {
+    worth = {
         grouping: (len(tables), sum(1 / table.variance for table in tables.values()))
         for grouping, tables in grouped.items()
     }
-    best = max(told, key=told.__getitem__, default=Grouping((), ()))
+    best = max(worth, key=worth.__getitem__, default=Grouping((), ()))
     return best, grouped.get(best, {})
 
 

@@ -287,20 +287,20 @@ class Questions:
             return self._quantile(parsed)
         statistic, basis, notes = self.statistic(parsed)
         is_known, ends = basis == TABLES, self._open(parsed)
-        told, middle, units = statistic, middle_of(statistic), 1.0
+        scaled, middle, units = statistic, middle_of(statistic), 1.0
         if what in ("count", "sum") and self._units is not None:
             units = self._units
-            told = Scaled(statistic, units)
+            scaled = Scaled(statistic, units)
         reach = units * np.array([each.value for each in extremes_of(statistic)])
         limits = units * middle.low, units * middle.high
         if any(ends):
-            told = Open(told, *ends)
+            scaled = Open(scaled, *ends)
         return Answer(
             question=parsed.question,
             estimate=possible(middle) * units,
             stddev=middle.stddev * units if is_known else None,
             basis=basis,
-            statistic=told if is_known else None,
+            statistic=scaled if is_known else None,
             origin=Origin(self, ends, self.form(parsed, middle), tuple(reach.tolist()), limits),
             notes=(
                 *parsed.notes,

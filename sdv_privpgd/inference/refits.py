@@ -225,10 +225,10 @@ def _in_processes(
     """
     with parallel_config("loky", n_jobs=processes, inner_max_num_threads=1):
         parallel = Parallel(return_as="generator")
-    told = 0
+    done = 0
     try:
         for result in parallel(map(delayed(task), numbers)):
             yield result
-            told += 1
+            done += 1
     except pickle.PicklingError:
-        yield from map(task, numbers[told:])
+        yield from map(task, numbers[done:])

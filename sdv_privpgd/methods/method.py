@@ -323,8 +323,8 @@ class EngineMethod(Method):
         warm_start: Model | None = None,
         progress: Progress = silent,
     ) -> Model:
-        told = self.modelled(domain, measurements)
-        return self.made.fit(domain, told, warm_start=warm_start, progress=progress)
+        modelled = self.modelled(domain, measurements)
+        return self.made.fit(domain, modelled, warm_start=warm_start, progress=progress)
 
     def modelled(self, domain: Domain, measurements: Sequence[Measurement]) -> list[Measurement]:
         """Returns the answers but for tables of questions that no model could hold beside others.

@@ -383,9 +383,9 @@ class RAPPlusPlus(EngineMethod):
 
     def _lines(self, domain: Domain) -> dict[str, Line]:
         """Where the codes of each number lie."""
-        told = {line.name: line for line in self.lines if line.name in domain.attributes}
+        lines = {line.name: line for line in self.lines if line.name in domain.attributes}
         if self.lines:
-            return {name: told[name] for name in domain.attributes if name in told}
+            return {name: lines[name] for name in domain.attributes if name in lines}
         return {
             name: line_of(name, np.arange(size))
             for name, size in domain.size_of.items()

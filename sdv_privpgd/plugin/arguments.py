@@ -189,5 +189,5 @@ def valid_rows(constraint: Any, table: pd.DataFrame, metadata: Metadata) -> np.n
         return np.all([valid_rows(part, table, metadata) for part in parts], axis=0)
     if isinstance(constraint, cag.ProgrammableConstraint):
         constraint = ProgrammableConstraintHarness(constraint)
-    told = () if isinstance(constraint, kinds.FixedCombinations) else (metadata,)
-    return pd.Series(constraint.is_valid(table, *told)).to_numpy(dtype=bool)
+    extra = () if isinstance(constraint, kinds.FixedCombinations) else (metadata,)
+    return pd.Series(constraint.is_valid(table, *extra)).to_numpy(dtype=bool)

@@ -203,8 +203,8 @@ class FittedState(BaseSingleTableSynthesizer):
 
     def _fit_options(self) -> dict[str, Any]:
         """What a fit would be told, but for what the settings and the description hold."""
-        told = self.get_parameters().items()
-        return {n: deepcopy(own) for n, own in told if n not in ("public_domain", "method")}
+        parameters = self.get_parameters().items()
+        return {n: deepcopy(own) for n, own in parameters if n not in ("public_domain", "method")}
 
     def _schema(self) -> Schema:
         """The modelled columns. Raises ``PublicDomainError`` where a domain is not known.

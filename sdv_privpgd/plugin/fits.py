@@ -343,11 +343,11 @@ class FitsOfTables(FittedState):
         The caller of a method that fits is warned before, unless it ``goes_on``, and after it of
         the rest of ``warnings_``.
         """
-        told = [] if goes_on else running.told_before
+        announced = [] if goes_on else running.told_before
         if not goes_on:
             settings = running.fit.settings
             at_first = settings.absurd()
-            before = [each for each in told if each not in at_first]
+            before = [each for each in announced if each not in at_first]
             if before := [*on_undeclared(settings, running.fit.description), *before]:
                 warnings.warn(" ".join(before), stacklevel=3)
         log_event(self, "Fit", {"TOTAL NUMBER OF COLUMNS": len(self._described)})
@@ -355,7 +355,7 @@ class FitsOfTables(FittedState):
         with self._shown() as progress, self._ledgers.charged(running, names, goes_on=goes_on):
             self._take(running.run(progress, stops=stops), names)
         assert self._fitted_table is not None
-        said = [sentence for sentence in self._fitted_table.warnings if sentence not in told]
+        said = [sentence for sentence in self._fitted_table.warnings if sentence not in announced]
         if said:
             warnings.warn(in_one(said), stacklevel=3)
 

@@ -96,8 +96,8 @@ class SampledRows(FitsOfTables):
         """
         self._validate_fit_before_sample()
         _refuse_retries(max_tries_per_batch)
-        told = _as_one(self._make_condition_dfs(conditions)), "Sampling conditions"
-        return self._completed(*told, batch_size, output_folder_path, ordered=False)
+        requested = _as_one(self._make_condition_dfs(conditions)), "Sampling conditions"
+        return self._completed(*requested, batch_size, output_folder_path, ordered=False)
 
     def sample_remaining_columns(
         self, known_columns, max_tries_per_batch=100, batch_size=None, output_folder_path=None
@@ -112,8 +112,8 @@ class SampledRows(FitsOfTables):
         _refuse_retries(max_tries_per_batch)
         check_rows(known_columns)
         known = known_columns.set_axis(column_names(known_columns), axis=1)
-        told = known, "Sampling remaining columns"
-        return self._completed(*told, batch_size, output_folder_path, ordered=True)
+        requested = known, "Sampling remaining columns"
+        return self._completed(*requested, batch_size, output_folder_path, ordered=True)
 
     def _completed(
         self, conditions: pd.DataFrame, title: str, batch_size: Any, folder: Any, *, ordered: bool

@@ -445,12 +445,12 @@ def variant(
         )
     parameters = {"epsilon": check_epsilon(epsilon), **settings}
     parameters |= {} if delta is None else {"delta": check_delta(delta)}
-    told = [
+    arguments = [
         f"{name}={value}"
         for name, value in parameters.items()
         if isinstance(value, bool | int | float | str)
     ]
-    display = f"{synthesizer.removesuffix('Synthesizer')}({', '.join(told)})"
+    display = f"{synthesizer.removesuffix('Synthesizer')}({', '.join(arguments)})"
     # SDGym's own function for this finds each class once: a class with variants is no leaf.
     own = {"__module__": __name__, "_MODEL_KWARGS": parameters, "_NATIVELY_SUPPORTED": False}
     return type(f"Variant:{display}", (bases[synthesizer],), own)

@@ -140,10 +140,10 @@ class PrivateTable(_Table):
             visits: The order of the rows of these people, if each row is to be told of the one
                 before.
         """
-        told = columns
+        typed = columns
         if isinstance(people, Weights) and people.column not in facts:
-            told = {**columns, people.column: {"sdtype": "numerical"}}
-        source = locate.open_source(table, told, None if people is None else people[0])
+            typed = {**columns, people.column: {"sdtype": "numerical"}}
+        source = locate.open_source(table, typed, None if people is None else people[0])
         if errors := misnamed(source.names, columns, has_others):
             return cls({}), errors
         source = locate.as_read(source, facts)

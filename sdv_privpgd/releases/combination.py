@@ -117,7 +117,7 @@ class ModelledTables(SampledTable):
         """A report whose page has its own sections between the pictures and what is folded away."""
         shown, folded = model_sections(self.fitted.release, self.fitted.schema)
         line, worth = overview(self.fitted.schema, about, self.warnings)
-        told = {
+        summary = {
             "rows": f"{self.fitted.num_rows or 0:,}",
             "columns": f"{len(about.columns):,}",
             **numbers,
@@ -126,7 +126,7 @@ class ModelledTables(SampledTable):
         }
         page = Page(
             title=title,
-            lead=[Text(line), *lead, Facts([*told.items()])],
+            lead=[Text(line), *lead, Facts([*summary.items()])],
             sections=[*shown, *worth, *sections, *folded],
         )
         known = {"public": True, **facts_about(about, self.fitted.release)}
@@ -374,11 +374,11 @@ class CombinedTable(ModelledTables):
             *map(Text, self._promises()),
             *long_table("The sites", header, rows, texts=2),
         ]
-        told = (
+        note = (
             "Every question that was put to the confidential tables, in order, site by site. "
             "The program of each site has kept this ledger."
         )
-        ledgers: list[Part] = [Text(told)]
+        ledgers: list[Part] = [Text(note)]
         for each in self.sites:
             ledgers += [
                 Text(f"{each.name}: {each.strategy}", quiet=True),

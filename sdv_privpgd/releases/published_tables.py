@@ -102,9 +102,9 @@ class PublishedTables(ModelledTables):
         """The text of ``report``: the guarantee, if there is one, is the publisher's."""
         program = f"Privacy report (sdv-privpgd {version('sdv-privpgd')}): published tables"
         lines = [f"{e.name}: {e.num_cells:,} cells, noise sd {e.noise}" for e in self.tables]
-        told = [fill(sentence, WIDTH) for sentence in self._whose_guarantee()]
+        guarantee = [fill(sentence, WIDTH) for sentence in self._whose_guarantee()]
         shown = "\n".join(fill(line, WIDTH, subsequent_indent="  ") for line in lines)
-        return "\n\n".join([program, *told, shown, *worth_a_look(self.warnings)])
+        return "\n\n".join([program, *guarantee, shown, *worth_a_look(self.warnings)])
 
     def _report(self) -> Report:
         about = self.about(f"tables of {self.publisher}")

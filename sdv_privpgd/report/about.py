@@ -145,8 +145,8 @@ def assumed_facts(adjacency: Adjacency, prior: Sequence[str] = ()) -> list[str]:
 
 def on_visits(visits: Visits) -> list[str]:
     """Sentences on rows in order: how persons are made, and what is not to be read from them."""
-    told = [f"what it had in {list(visits.previous)!r}"] if visits.previous else []
-    said = " and ".join([f"how long ago it was ({visits.since!r})", *told])
+    carried = [f"what it had in {list(visits.previous)!r}"] if visits.previous else []
+    said = " and ".join([f"how long ago it was ({visits.since!r})", *carried])
     return [
         f"The rows of a person are in order by {visits.by!r}. At most {visits.most} rows of a "
         "person were used, which follow each other, from one on that is drawn by chance.",

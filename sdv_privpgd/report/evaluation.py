@@ -266,12 +266,12 @@ def _outside_section(lost: Mapping[str, OutOfDomain]) -> Section:
     sentences = [said(name, each) for name, each in worst if each.share > 0]
     shown: list[Part] = [Text("None: every real value lies in the domain of its column.")]
     if sentences:
-        told = (
+        headline = (
             f"Real values of {len(sentences):,} of {len(lost):,} columns cannot come back: the fit "
             "has put them where the domain has a place. Declare a wider range, or more categories, "
             "from public knowledge and not from this list."
         )
-        shown = [Text(told), *folded(sentences, " columns", Items)]
+        shown = [Text(headline), *folded(sentences, " columns", Items)]
     finer = sorted(lost.items(), key=lambda item: -item[1].finer)
     if rounded := [f"{name} ({share(each.finer)})" for name, each in finer if each.finer > 0]:
         words = f"Rounded, as they are finer than the column's precision: {listed(rounded, 12)}."
@@ -445,8 +445,8 @@ def evaluate(
             raise ValueError(
                 "A synthesizer has its own metadata and public_domain: leave both out."
             )
-        told = {"label": label, "held_out": held_out}
-        given = {name: each for name, each in told.items() if each is not None}
+        options = {"label": label, "held_out": held_out}
+        given = {name: each for name, each in options.items() if each is not None}
         return synthetic.evaluate(real, path=path, **given)
     if metadata is None:
         raise ValueError("metadata is needed to compare tables; a synthesizer has its own.")

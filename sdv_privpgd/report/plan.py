@@ -339,14 +339,14 @@ def plan_report(
     asked = f"{budget}, {in_words(ledger.adjacency)}, for {ledger.unit}"
     shown = [] if expected is None else [expected_section(expected)]
     said = [*map(Text, notes)]
-    told = [Text(f"{title}: no table was asked, nothing was spent"), Text(asked)]
+    opening = [Text(f"{title}: no table was asked, nothing was spent"), Text(asked)]
     known = Facts([("rows assumed", f"{num_rows:,}"), ("epsilon", f"{ledger.epsilon:g}")])
-    text = as_text([*first_line(ledger), *told]), events(ledger), as_text([*shown, *said])
+    text = as_text([*first_line(ledger), *opening]), events(ledger), as_text([*shown, *said])
     return Report(
         text="\n\n".join(filter(None, text)),
         page=Page(
             title=title,
-            lead=[*first_line(ledger), known, *told, *said],
+            lead=[*first_line(ledger), known, *opening, *said],
             sections=[*shown, Section("What would be asked of the table", [ledger_table(ledger)])],
         ),
         facts={

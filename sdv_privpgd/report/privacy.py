@@ -101,14 +101,14 @@ def whose_row(ledger: PrivacyLedger) -> str:
 def protected(ledger: PrivacyLedger) -> str:
     """Says who is protected: one row, or one person with at most so many rows. Public."""
     rows, whose = ledger.rows_per_person, "ONE FAMILY"
-    told = f", {ledger.unit}"
+    unit = f", {ledger.unit}"
     if not ledger.family:
         if not ledger.says_whose:
             return whose_row(ledger)
         whose = f"ONE PERSON WITH AT MOST {rows} ROW{'S' * (rows != 1)}"
-        told = "" if ledger.people is None else f", told apart by the column {ledger.people!r}"
+        unit = "" if ledger.people is None else f", told apart by the column {ledger.people!r}"
     return (
-        f"{whose} is protected{told}: epsilon is {ledger.spent():.3g} at delta {ledger.delta:g} "
+        f"{whose} is protected{unit}: epsilon is {ledger.spent():.3g} at delta {ledger.delta:g} "
         "for all of these together."
     )
 

@@ -95,8 +95,8 @@ def release_report(
             *folded,
         ],
     )
-    told = {"report": "privacy", "public": True, **facts_about(about, release)}
-    return _reported(page, ledger, notes, told)
+    summary = {"report": "privacy", "public": True, **facts_about(about, release)}
+    return _reported(page, ledger, notes, summary)
 
 
 def _reported(
@@ -238,12 +238,12 @@ def linked_report(
             *last,
         ],
     )
-    told = ("parent", "child", "key", "parent_key", "max_children")
+    fields = ("parent", "child", "key", "parent_key", "max_children")
     facts = {
         "report": "privacy of tables",
         "public": True,
         "tables": {name: {"num_rows": num_rows[name]} for name in tables},
-        "links": [{name: getattr(each, name) for name in told} for each in tree.links],
+        "links": [{name: getattr(each, name) for name in fields} for each in tree.links],
         "date": date,
     }
     return _reported(page, ledger, notes, facts)
@@ -337,7 +337,7 @@ def officer_report(
         Section("For a privacy notice", [Text(privacy_notice(ledger))]),
         Section("What NIST SP 800-226 asks", [_pyramid(ledger, about, len(notes)), Text(made)]),
     ]
-    told = {
+    summary = {
         "report": "officer",
         "public": True,
         "table": about.table,
@@ -353,7 +353,7 @@ def officer_report(
         "ledger": ledger.to_dict(),
     }
     text = as_text([Text(title), *lead, *sections])
-    return Report(text=text, page=Page(title=title, lead=lead, sections=sections), facts=told)
+    return Report(text=text, page=Page(title=title, lead=lead, sections=sections), facts=summary)
 
 
 def attackers_gains(ledger: PrivacyLedger) -> list[tuple[str, float, float]]:

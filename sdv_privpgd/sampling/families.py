@@ -515,11 +515,11 @@ def _agreed(
         is_told = ~begins & (before[here] - unsure[here] <= 1)
         prior[here] = np.where(is_told, sure + unsure[here] ** 2, 1e6)  # that is next to nothing
         part = prior[here] / (prior[here] + np.where(begins, blur[here], error[here]) ** 2)
-        told = is_told & ~np.isnan(starts[here])
-        both = here[told & np.isfinite(blur[here])]
+        is_used = is_told & ~np.isnan(starts[here])
+        both = here[is_used & np.isfinite(blur[here])]
         beside = np.abs(before[both] - times[both]) - unsure[both]
         usual = float(np.median(np.maximum(beside, 0))) if len(beside) else 0.0
-        part[told] = (unsure[here] > blur[here] + usual)[told]
+        part[is_used] = (unsure[here] > blur[here] + usual)[is_used]
         mean[here] = before[here] + part * (times[here] - before[here])
         known[here] = (1 - part) * prior[here]
     for number in range(int(place.max(initial=-1)), 0, -1):
