@@ -329,7 +329,7 @@ class RunningTables:
         The root's have as much of the budget of the ledger as the first question, others two fifths
         (``KeySource``).
         """
-        part = part_for_first(shared.ledger, (), None)
+        part = part_for_first(shared.ledger, {}, None)
         part *= 1 if table == self.linked.tree.root else Fraction(2, 5)
         schema = Schema.from_sdv({"lost": {"sdtype": "boolean", "range_is_nullable": False}})
         curator = self.keys[table, key].curator(schema, shared)
