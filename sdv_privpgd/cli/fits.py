@@ -330,11 +330,6 @@ def measure(arguments: Namespace) -> None:
     tables = tables_in(arguments.table)
     if arguments.out.suffix.lower() != ".zip":
         raise CommandError(f"--out {arguments.out} must end in .zip: a release is such a file.")
-    if arguments.metadata is None:
-        raise CommandError(
-            "--metadata is needed, the same for all sites: types that are detected in one "
-            "site's cells may be others than in another's."
-        )
     planned, measured = planned_ledger(arguments), None
     found = unweighted(declared(arguments), arguments)
     people = people_of(arguments, found.table)
@@ -384,8 +379,6 @@ def combine(arguments: Namespace) -> None:
 
 def from_tables(arguments: Namespace) -> None:
     """Writes rows of a model of published tables, and their page."""
-    if arguments.metadata is None:
-        raise CommandError("--metadata is needed: it says what kinds of columns the tables have.")
     columns = declared(arguments).for_fit(public_metadata=arguments.public_metadata)
     said = ("publisher", "suppressed_below", "rounded_to", "total", "engine", "seed")
     options = {name: getattr(arguments, name) for name in said}
