@@ -107,6 +107,11 @@ class Declared:
         """The columns and the keys as SDV has them."""
         return {"columns": self.columns, "alternate_keys": list(self.keys)}
 
+    @property
+    def sdtypes(self) -> Facts:
+        """The sdtype of each column that is described, also of those that are not modelled."""
+        return {name: {"sdtype": each.get("sdtype")} for name, each in self.columns.items()}
+
     def lost(self, people: People) -> dict[str, str]:
         """Why columns would be left out or made up, though they identify nobody, by their names.
 
@@ -415,15 +420,9 @@ class FitOptions:
         return settings, description
 
     @property
-    def others(self) -> Facts:
-        """The sdtype of each column that the table has."""
-        columns = self.declared.columns.items()
-        return {name: {"sdtype": each.get("sdtype")} for name, each in columns}
-
-    @property
     def facts(self) -> Facts:
         """The public facts on each column that the table has."""
-        return {**self.others, **self.parts[1].words}
+        return {**self.declared.sdtypes, **self.parts[1].words}
 
     def table(self, description: Description) -> str:
         """A table of the columns: their types, who says so, and what is known of their values.

@@ -82,6 +82,17 @@ def test_what_cannot_be_measured_is_told(csv, tmp_path, capsys, change, told):
     assert not (tmp_path / "north.zip").exists()
 
 
+@pytest.mark.parametrize("command", ["synthesize", "measure", "check", "plan"])
+def test_columns_of_the_table_that_nothing_describes_are_named(csv, tmp_path, capsys, command):
+    pd.read_csv(csv, dtype=str).assign(region="north").to_csv(csv, index=False)
+    more = {
+        "synthesize": ("--out", tmp_path / "out.csv", "--method", "mst"),
+        "measure": ("--site", "North", "--out", tmp_path / "out.zip"),
+    }
+    run(command, csv, "--epsilon", 1, *documents(tmp_path), *more.get(command, ()))
+    assert "Left out: region. Nothing that was given says" in capsys.readouterr().err
+
+
 def test_types_that_the_domain_says_need_no_metadata_and_beat_it(csv, tmp_path, capsys):
     known = {"ward": {"sdtype": "ordinal", "range_values": ["01", "02", "03"]}}
     domain, metadata = tmp_path / "of_ward.json", tmp_path / "of_all.json"
