@@ -81,7 +81,7 @@ def are_whole(moments: np.ndarray, unit: str) -> np.ndarray:
 
 def _shown(cell: Any, datetime_format: str | None) -> Any:
     """A date without its offset from UTC, or in UTC with a format; anything else as it is."""
-    if type(cell) in (datetime, pd.Timestamp):  # of others no code is called
+    if any(type(cell) is kind for kind in (datetime, pd.Timestamp)):  # no code of others is called
         return cell if cell.tzinfo is None else cell.replace(tzinfo=None)
     if not isinstance(text := plain(cell), str):
         return cell

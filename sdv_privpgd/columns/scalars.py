@@ -22,6 +22,7 @@ import numpy as np
 import pandas as pd
 
 from sdv_privpgd.columns.number_formats import NumberFormat
+from sdv_privpgd.columns.units import zone_of
 from sdv_privpgd.columns.values import Value
 
 Number = int | float | Decimal | Fraction
@@ -230,11 +231,16 @@ def dense(series: pd.Series) -> pd.Series:
 def cells(series: pd.Series) -> list:
     """The cells as Python objects, none of them changed by the types of the others."""
     if isinstance(series.dtype, pd.CategoricalDtype):  # which makes floats of whole numbers
-        listed = [*cells(pd.Series(series.cat.categories)), None]
-        return [listed[code] for code in series.cat.codes]
-    if isinstance(series.dtype, pd.DatetimeTZDtype):
-        # All at once, pandas 2.3 ends the process at a date of the year 1066 in Tokyo.
-        return [each.tz_convert(series.dtype.tz) for each in series.dt.tz_convert("UTC")]
+        listed, places = distinct(series)
+        return [listed[place] for place in places]
+    if (zone := zone_of(series.dtype)) is not None:
+        # All at once, pandas 2.3 ends the process at a date of the year 1066 in Tokyo, and a clock
+        # shows none of the first and last hours that nanoseconds hold: they are read as others.
+        utc = series.dt.tz_convert("UTC").astype(pd.DatetimeTZDtype(series.dt.unit, "UTC"))
+        return [each.tz_convert(zone) for each in utc.clip("1678-01-01", "2262-04-11")]
+    if getattr(series.dtype, "type", None) is datetime.date:  # Arrow has years that Python has not
+        moments = series.astype("timestamp[ms][pyarrow]").astype("M8[ms]")
+        series = moments.clip("0001-01-01", "9999-12-31").dt.date
     return list(series.to_numpy(dtype=object))
 
 
@@ -246,12 +252,9 @@ def are_there(series: pd.Series) -> np.ndarray:
 
 
 def _is_there(cell: Any) -> bool:
-    value = plain(cell)
-    if isinstance(value, str):
-        return bool(value.strip())
+    value, kind = plain(cell), type(cell)
     if value is not None:
-        return True
-    kind = type(cell)
+        return not isinstance(value, str) or bool(value.strip())
     if issubclass(kind, np.datetime64):
         return not np.isnat(cell)
     is_nan = issubclass(kind, float | np.floating) or kind is Decimal  # the others are plain
@@ -266,7 +269,9 @@ def distinct(series: pd.Series) -> tuple[list, np.ndarray | slice]:
     """
     if isinstance(series.dtype, pd.CategoricalDtype):
         used = series.cat.remove_unused_categories().cat
-        return [*cells(pd.Series(used.categories)), None], used.codes.to_numpy()
+        # Without a dtype pandas looks at all of them, and makes dates where no word is among them.
+        held = pd.Series(used.categories, dtype=used.categories.dtype)
+        return [*cells(held), None], used.codes.to_numpy()
     if series.dtype.kind in "biuf":
         places, found = pd.factorize(series)
         return [*cells(pd.Series(found)), None], places  # -1, the last one, is missing
@@ -274,9 +279,7 @@ def distinct(series: pd.Series) -> tuple[list, np.ndarray | slice]:
     kinds = set(map(id, map(type, listed)))
     if not kinds <= _COMPARABLE or len(kinds & _NUMBERS) > 1:  # 1, 1.0 and True are equal
         return listed, slice(None)
-    objects = np.empty(len(listed), dtype=object)
-    objects[:] = listed
-    places, found = pd.factorize(objects)
+    places, found = pd.factorize(np.array(listed, dtype=object))
     return [*found, None], places
 
 
@@ -290,10 +293,8 @@ def whole(number: Number | None) -> int | None:
     """The nearest whole number, ties to even, clipped to ``LARGEST_WHOLE``."""
     if number is None:
         return None
-    # Compare before rounding, because the digits of Decimal("1e999999999") do not fit in memory.
-    if number >= LARGEST_WHOLE:
-        return LARGEST_WHOLE
-    return -LARGEST_WHOLE if number <= -LARGEST_WHOLE else round(number)
+    # Clip before rounding, because the digits of Decimal("1e999999999") do not fit in memory.
+    return round(max(min(number, LARGEST_WHOLE), -LARGEST_WHOLE))
 
 
 def number_in(cell: Any, written: NumberFormat | None) -> Number | None:

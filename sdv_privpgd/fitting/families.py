@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -15,15 +15,24 @@ from sdv_privpgd.base.arguments import check_integer, check_known, check_positiv
 from sdv_privpgd.base.domain import table_of
 from sdv_privpgd.columns.links import Link, Tree
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.fitting.family_answers import by_families, by_rows, of_holding
+from sdv_privpgd.fitting.family_answers import (
+    accepted_tables,
+    by_families,
+    by_rows,
+    of_holding,
+    regression_of,
+)
 from sdv_privpgd.fitting.fitted_table import FittedTable
 from sdv_privpgd.fitting.model_rows import SavedModel
+from sdv_privpgd.fitting.tables_settings import check_by_table
+from sdv_privpgd.inference.acceptance import Acceptance, Criterion
+from sdv_privpgd.inference.regression import Regression
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import MarginalQuery, Measurement
 from sdv_privpgd.report.page import Report
 from sdv_privpgd.report.release import linked_report
 from sdv_privpgd.sampling.conditions import as_conditions, at_most
-from sdv_privpgd.sampling.families import NOT_ASKED, Siblings, children_of, starts_of
+from sdv_privpgd.sampling.families import NOT_ASKED, Siblings, children_of, starts_of, with_parents
 from sdv_privpgd.sampling.sampler import MOVING, encoded_rows
 
 AT_ONCE = 20_000
@@ -73,6 +82,20 @@ class FittedTables(SavedModel):
     date: str
     seed: int = 0
     _drawn: list[int] = field(default_factory=lambda: [0])
+
+    def __post_init__(self) -> None:
+        """Each table says what was spent on all of them: they are about the same families."""
+        own = {name: replace(each, ledger=self.ledger) for name, each in self.tables.items()}
+        object.__setattr__(self, "tables", own)
+
+    def __getattr__(self, name: str) -> Any:
+        """Raises ``AttributeError``: it says where that is, if one table has it."""
+        said = f"FittedTables has no {name!r}."
+        if name == "add_budget":
+            said += " Fit the tables once more: what both fits have spent adds up."
+        elif not name.startswith("_") and hasattr(FittedTable, name):
+            said += f" One table has it, such as tables[{self.tree.root!r}].{name}."
+        raise AttributeError(said)
 
     def __repr__(self) -> str:
         """What matters of them in a line."""
@@ -176,10 +199,7 @@ class FittedTables(SavedModel):
         # Imported late: only this comparison needs scikit-learn and SDMetrics.
         from sdv_privpgd.report.evaluation import compare_tables
 
-        if set(real_data) != set(self.tables):
-            raise ValueError(
-                f"The real tables are to be {sorted(self.tables)!r}, got {sorted(real_data)!r}."
-            )
+        real_data = self._all_of("real tables", real_data)
         number = min(max(len(real_data[self.tree.root]), 1), AT_ONCE)
         made, _ = self.first_families(number)
         about = {n: (e.fitted.schema, e.fitted.description.facts) for n, e in self.tables.items()}
@@ -239,6 +259,65 @@ class FittedTables(SavedModel):
             return of_holding(self, what, holding, **how)
         asked = by_rows if each == "row" and name != self.tree.root else by_families
         return asked(self, name, what, of=of, **how, **others)
+
+    def regression(
+        self, outcome: str, on: str | Sequence[Any], table: str | None = None, **how: Any
+    ) -> Regression:
+        """A regression of a table, in which each family counts as one. Public, and free.
+
+        It is that of ``FittedTable.regression``. Of rows that lead to others a family counts as the
+        mean of its rows, and they know what they lead to: ``on=["age", "homes.rents"]``. Two
+        columns of parents are not asked together beside their children: take a regression of the
+        table that has them.
+
+        Args:
+            outcome: A column of the table.
+            on: The columns that predict.
+            table: The table; by default the root.
+            how: Other arguments of ``FittedTable.regression``.
+
+        Raises:
+            ValueError: For what cannot be regressed.
+        """
+        name = self.tree.root if table is None else table
+        check_known("table", [name], self.tables, "tables")
+        return regression_of(self, name, outcome, on, **how)
+
+    def accept(
+        self,
+        criteria: Mapping[str, Sequence[Criterion]],
+        rows: Mapping[str, pd.DataFrame] | None = None,
+        *,
+        level: float = 0.95,
+    ) -> Acceptance:
+        """Whether rows meet criteria that were fixed before the fit. Public, and free.
+
+        They are told as ``FittedTable.accept`` tells them, and each row of a table counts as one.
+
+        Args:
+            criteria: By table a list of ``Criterion``; coefficients are of the root alone. Rows
+                know what they lead to: ``where={"homes.rents": True}``.
+            rows: All tables that are to be handed on, as ``sample`` gives them; by default the
+                first families of the sequence, as many as the root has rows, or 20,000.
+            level: The confidence of each verdict.
+
+        Raises:
+            ValueError: For what is no criterion of a table, and for questions that cannot be asked.
+        """
+        check_by_table("criteria", criteria, self.tree)
+        if rows is None:
+            rows, _ = self.first_families(min(max(self.num_rows[self.tree.root], 1), AT_ONCE))
+        else:
+            rows = with_parents(self.tree, self._all_of("rows", rows))
+        return accepted_tables(self, criteria, rows, level)
+
+    def _all_of(self, what: str, given: Mapping[str, pd.DataFrame]) -> Mapping[str, pd.DataFrame]:
+        """The same tables. Raises ``ValueError`` unless they are those that were fitted."""
+        if set(given) != set(self.tables):
+            raise ValueError(
+                f"The {what} are to be {sorted(self.tables)!r}, got {sorted(given)!r}."
+            )
+        return given
 
     def report(self, path: str | Path | None = None) -> Report:
         """What was spent and how well the rows of each table fit, as text, page and numbers.

@@ -15,6 +15,7 @@ of a family's sum is at most k times the sum of squares: so wide are intervals o
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,10 +24,12 @@ import pandas as pd
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.links import sibling
 from sdv_privpgd.estimate.support import grid_noise
-from sdv_privpgd.inference.answers import MODEL, TABLES, Answer, Origin, extremes_of, on_people
+from sdv_privpgd.inference.acceptance import Acceptance, Criterion, Verdict, accepted
+from sdv_privpgd.inference.answers import MODEL, TABLES, Answer, Origin, extremes_of
 from sdv_privpgd.inference.conditions import code_values, meeting, shares_by_column
 from sdv_privpgd.inference.intervals import Enclosed, Open, Ratio, Sum, middle_of, possible
 from sdv_privpgd.inference.linear import Product
+from sdv_privpgd.inference.question_list import COEFFICIENT
 from sdv_privpgd.inference.questions import (
     ParsedQuestion,
     Questions,
@@ -35,6 +38,7 @@ from sdv_privpgd.inference.questions import (
     parse_question,
     weighed,
 )
+from sdv_privpgd.inference.regression import Regression
 from sdv_privpgd.sampling.conditions import Between
 
 if TYPE_CHECKING:
@@ -49,15 +53,20 @@ _BOUNDED = (
 
 def by_families(tables: "FittedTables", name: str, what: str, **how: Any) -> Any:
     """An answer of a table in which each family counts as one, with the mean of its rows."""
-    own = tables.tables[name]
-    found: Any = own.answer(what, **how)  # pyright: ignore
-    wrong = () if own.fitted.release is None else on_people(own.fitted.release)
-    notes = [*(each for each in found.notes if each not in wrong), *_on_read(tables, name)]
-    found = replace(found, question=f"{name}: {found.question}", notes=tuple(notes))
+    found: Any = tables.tables[name].answer(what, **how)  # pyright: ignore
+    notes = *found.notes, *_on_read(tables, name)
+    found = replace(found, question=f"{name}: {found.question}", notes=notes)
     is_root = name == tables.tree.root
     if getattr(found, "unit", "") == "people":
         found = replace(found, unit="rows" if is_root else "families")
     return found
+
+
+def regression_of(tables: "FittedTables", name: str, *args: Any, **how: Any) -> Regression:
+    """A regression of a table in which each family counts as one, with the mean of its rows."""
+    found = tables.tables[name].regression(*args, **how)
+    counted = [] if name == tables.tree.root else ["Each family counts as one, by its rows' mean."]
+    return replace(found, notes=(*found.notes, *counted, *_on_read(tables, name)))
 
 
 def by_rows(tables: "FittedTables", name: str, what: str, **how: Any) -> Answer:
@@ -158,6 +167,34 @@ def of_holding(
         notes=notes,
         unit="rows" if what == "count" else "share",
     )
+
+
+def accepted_tables(
+    tables: "FittedTables",
+    criteria: Mapping[str, Sequence[Criterion]],
+    rows: Mapping[str, pd.DataFrame],
+    level: float,
+) -> Acceptance:
+    """The verdicts on rows of tables, each of which counts as one.
+
+    Raises ``ValueError`` for what cannot be asked.
+    """
+    verdicts: list[Verdict] = []
+    for name, own in criteria.items():
+        is_root = name == tables.tree.root
+        if not is_root and any(getattr(each, "what", None) == COEFFICIENT for each in own):
+            raise ValueError(
+                f"The coefficients that tables tell are of families, and rows of {name!r} have "
+                f"others. Ask for those of {tables.tree.root!r}, or for shares and means."
+            )
+        ask = partial(by_families if is_root else by_rows, tables, name, bootstrap=0)
+        found = accepted(_questions(tables, name), rows[name], own, level, ask).verdicts
+        named = [each.question.removeprefix(f"{name}: ") for each in found]
+        verdicts += [
+            replace(each, question=f"{name}: {question}")
+            for each, question in zip(found, named, strict=True)
+        ]
+    return Acceptance(tuple(verdicts), level)
 
 
 @dataclass(frozen=True, eq=False)

@@ -165,13 +165,18 @@ def begun_again(fitted: Fitted, epsilon: float) -> Fit:
     Nothing is discovered anew: all codes mean what they meant.
 
     Raises:
-        ValueError: Where nothing was measured, or the tables were not kept; and for an epsilon that
-            is not positive.
+        ValueError: Where nothing was measured, or the tables were not kept; for one of several
+            tables; and for an epsilon that is not positive.
         PrivacyBudgetError: For a method that has nothing more to ask.
     """
     release, settings = fitted.release, fitted.settings
     if release is None or settings is None:
         raise ValueError("Nothing that could be gone on with is known of this fit: fit anew.")
+    if settings.family:
+        raise ValueError(
+            "add_budget takes one table, and this is one of several that belong together. Fit them "
+            "once more: what both have spent adds up."
+        )
     if not tables_of(release.measurements):
         raise ValueError(
             "The noisy tables of this fit were not kept, because its engine protects a statistic "

@@ -9,7 +9,7 @@ whatever the rows are, and though they come of the same noise.
 
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any, ClassVar
@@ -171,12 +171,16 @@ class Acceptance:
 
 
 def accepted(
-    questions: Questions, rows: pd.DataFrame, criteria: Sequence[Criterion], level: float
+    questions: Questions,
+    rows: pd.DataFrame,
+    criteria: Sequence[Criterion],
+    level: float,
+    ask: Callable[..., Any],
 ) -> Acceptance:
-    """The verdicts, as ``FittedTable.accept`` describes them."""
+    """The verdicts, as ``FittedTable.accept`` describes them. ``ask`` answers for the table."""
     if isinstance(criteria, Criterion) or not all(isinstance(e, Criterion) for e in criteria):
         raise ValueError("accept takes a list of Criterion, as of sdv_privpgd.inference.")
-    both = _Both(questions, rows, level)
+    both = _Both(questions, rows, level, ask)
     found = []
     for each in criteria:
         how = {COEFFICIENT: both.coefficient, UNIQUE: both.unique}.get(each.what, both.answer)
@@ -211,6 +215,7 @@ class _Both:
     questions: Questions
     rows: pd.DataFrame
     level: float
+    ask: Callable[..., Any]
 
     @property
     def columns(self) -> dict[str, Column]:
@@ -219,8 +224,7 @@ class _Both:
     def answer(self, criterion: Criterion) -> _Found:
         """A share or a mean, or a difference of two."""
         answers: list[Any] = [
-            self.questions.answer(criterion.what, of=criterion.of, **each)
-            for each in criterion.groups
+            self.ask(criterion.what, of=criterion.of, **each) for each in criterion.groups
         ]
         value = reduce(
             operator.sub, [self._of_rows(criterion, **each) for each in criterion.groups]

@@ -157,7 +157,7 @@ class Concluding(ABC):
         if rows is None:
             count = questions.linear.answers([{}]).values[0]
             rows = self._first(max(round(float(count)), 1))
-        return accepted(questions, rows, criteria, level)
+        return accepted(questions, rows, criteria, level, questions.answer)
 
     def noisy_tables(self, path: str | Path | None = None) -> pd.DataFrame:
         """All noisy tables as tidy rows, one a cell. Public: everything else follows from them.

@@ -50,9 +50,11 @@ _REPEAT = "answer(..., bootstrap=50) gives a number an interval, by repetitions 
 def on_people(release: Release) -> tuple[str, ...]:
     """Sentences if a person has several rows, or only some of them were read. Public.
 
-    Or one if rows have weights.
+    Or one if rows have weights; of a table of families none.
     """
     ledger = release.ledger
+    if ledger.family:  # its tables know how many of their rows were read
+        return ()
     if ledger.weights is not None:
         column, low, high = ledger.weights
         return (

@@ -45,6 +45,7 @@ from sdv_privpgd.plugin.arguments import (
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.report.page import Report
 from sdv_privpgd.report.warnings import in_one
+from sdv_privpgd.sampling.families import with_parents
 
 # SDV's methods have no types.
 # pyright: reportIncompatibleMethodOverride=false
@@ -240,6 +241,14 @@ class PrivPGDMultiTableSynthesizer(BaseMultiTableSynthesizer):
         """An answer about a table, and how sure it is, as ``FittedTables.answer`` gives it."""
         return self.fitted_tables.answer(what, table, **how)
 
+    def regression(self, outcome: str, on: Any, table: str | None = None, **how: Any) -> Any:
+        """A regression of a table, as ``FittedTables.regression`` gives it."""
+        return self.fitted_tables.regression(outcome, on, table, **how)
+
+    def accept(self, criteria: Mapping[str, Sequence[Any]], rows: Any = None, **how: Any) -> Any:
+        """Whether rows meet criteria, as ``FittedTables.accept`` tells it."""
+        return self.fitted_tables.accept(criteria, rows, **how)
+
     def privacy_report(self) -> str:
         """The text of ``report``: what was spent, on what and under which adjacency."""
         return self.fitted_tables.privacy_report()
@@ -307,28 +316,20 @@ class PrivPGDMultiTableSynthesizer(BaseMultiTableSynthesizer):
 
     def validate_constraints(self, synthetic_data) -> None:
         """Checks synthetic rows. Raises ``ValueError`` with the number of rows that break one."""
+        tree, described = self._settings().tree, self.metadata.tables
+        described = {name: described[name].columns for name in tree.tables}
         for each in self._own_constraints:
             if _is_of_all(each):
                 valid = each.is_valid(synthetic_data)
                 wrong = ~np.concatenate([np.asarray(own, dtype=bool) for own in valid.values()])
             else:
-                table, columns = self._with_parents(each.table_name, synthetic_data)
-                linked = {"tables": {each.table_name: {"columns": columns}}}
-                wrong = ~valid_rows(each, table, Metadata.load_from_dict(linked))
+                rows = with_parents(tree, synthetic_data)[each.table_name]
+                known = tree.carried(each.table_name, described)
+                own = {"columns": {n: facts for n, facts in known.items() if n in rows}}
+                linked = Metadata.load_from_dict({"tables": {each.table_name: own}})
+                wrong = ~valid_rows(each, rows, linked)
             if wrong.any():
                 raise ValueError(f"{each!r} is not met by {wrong.sum()} rows.")
-
-    def _with_parents(self, name: str, tables: Mapping[str, pd.DataFrame]) -> tuple[Any, dict]:
-        """A table with the columns of those that it leads to, and what its metadata is then."""
-        link, own = self._settings().tree.above(name), tables[name]
-        columns = dict(self.metadata.tables[name].columns)
-        if link is None or link.parent not in tables:
-            return own, columns
-        above, described = self._with_parents(link.parent, tables)
-        above = above.drop_duplicates(link.parent_key).set_index(link.parent_key)
-        theirs = above.reindex(own[link.key]).add_prefix(link.above("")).set_axis(own.index)
-        handed = {link.above(n): e for n, e in described.items() if link.above(n) in theirs}
-        return pd.concat([own, theirs], axis=1), {**columns, **handed}
 
     def auto_assign_transformers(self, data) -> None:
         """Does nothing: columns are encoded by what is public of them."""

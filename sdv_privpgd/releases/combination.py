@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from sdv_privpgd.base.arguments import check_integer
-from sdv_privpgd.base.domain import Clique, Domain
+from sdv_privpgd.base.domain import Clique, Domain, Grouping
 from sdv_privpgd.base.domain import in_words as named
 from sdv_privpgd.base.progress import Progress, heard, silent
 from sdv_privpgd.estimate.noisy_tables import NoisyTable, grouped_tables, noisy_tables
@@ -252,7 +252,9 @@ def _tables(domain: Domain, answers: Sequence[Measurement]) -> dict[TableQuery, 
     }
     for kind in (GroupedMarginalQuery, QuadrantQuery):
         for grouping, tables in grouped_tables(domain, answers, kind).items():
-            found |= {kind(clique, grouping): table for clique, table in tables.items()}
+            named = [name for name in domain.attributes if name in grouping.attributes]
+            own = Grouping.of({name: grouping[name] for name in named})
+            found |= {kind(clique, own): table for clique, table in tables.items()}
     return found
 
 
@@ -567,11 +569,8 @@ def _require_same_columns(first: Measured, other: Measured) -> None:
     )
     named = f"{first.site!r} and {other.site!r}"
     remedy = "Let both measure with one and the same domain file, and the same num_bins."
-    if list(ours) != list(theirs):
-        unshared = [name for name in {**ours, **theirs} if name not in ours or name not in theirs]
-        said = "the same columns in another order"
-        if unshared:
-            said = f"other columns: {unshared!r} are not in both"
+    if unshared := [name for name in {**ours, **theirs} if name not in ours or name not in theirs]:
+        said = f"other columns: {unshared!r} are not in both"
         raise ValueError(f"{named} have {said}. {remedy}")
     unlike = [name for name in ours if ours[name] != theirs[name]]
     if unlike:

@@ -105,7 +105,7 @@ def measure(
     this table, or for the rows of one of the ``people``. No row leaves, and what others
     do with the release costs nothing more.
 
-    All sites must declare the same columns, in the same order, and use the same
+    All sites must declare the same columns, in any order, and use the same
     ``adjacency`` and method: what one has measured and another has not cannot be added up.
 
     Args:

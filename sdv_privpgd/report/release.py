@@ -417,11 +417,12 @@ def _limits(release: Release | None, ledger: PrivacyLedger, about: About) -> lis
 
 def _spent(release: Release | None, ledger: PrivacyLedger) -> str:
     own, number = ledger if release is None else release.ledger, len(ledger.charges)
+    others = "other tables, or of earlier releases" if ledger.family else "earlier releases"
     earlier = f"All of its {number:,} entries are of this release."
     if begun := number - len(own.charges):
         earlier = (
-            f"{begun:,} of its {number:,} entries are of earlier releases; this one alone has "
-            f"epsilon {own.spent():.4g} at delta {own.delta:g}."
+            f"{begun:,} of its {number:,} entries are of {others}; this one alone has epsilon "
+            f"{own.spent():.4g} at delta {own.delta:g}."
         )
     return (
         f"Spent on these people so far, by the ledger: epsilon {ledger.spent():.4g} at delta "

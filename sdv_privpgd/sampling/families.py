@@ -11,7 +11,7 @@ import pandas as pd
 from sdv_privpgd.base.domain import Clique, FieldsAlone, Grouping, table_of
 from sdv_privpgd.columns.bins import BELOW_ONE
 from sdv_privpgd.columns.column import Column
-from sdv_privpgd.columns.links import Link
+from sdv_privpgd.columns.links import Link, Tree
 from sdv_privpgd.columns.visits import Visits, read_by, steps, time_after
 from sdv_privpgd.sampling.sampler import MOVING, Sampler, read_rows, row_keys
 from sdv_privpgd.synthesize.siblings import Places, exchanged, pairs_of
@@ -207,6 +207,22 @@ class Siblings(FieldsAlone):
 
 NOT_ASKED = Siblings(grouping=Grouping((), ()), tables={}, followed={}, most=0)
 """Siblings of whom nothing is known."""
+
+
+def with_parents(tree: Tree, tables: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
+    """The tables of rows that are there with what links add: numbers of children, and parents."""
+    found: dict[str, pd.DataFrame] = {}
+    for name in filter(tables.__contains__, tree.tables):
+        own, link = tables[name].copy(), tree.above(name)
+        for each in (link for link in tree.below(name) if link.child in tables):
+            numbers = tables[each.child][each.key].value_counts()
+            own[each.number] = numbers.reindex(own[each.parent_key], fill_value=0).to_numpy()
+        if link is not None and link.parent in found:
+            above = found[link.parent].drop_duplicates(link.parent_key).set_index(link.parent_key)
+            theirs = above.reindex(own[link.key]).add_prefix(link.above("")).set_axis(own.index)
+            own = pd.concat([own, theirs], axis=1)
+        found[name] = own
+    return found
 
 
 def children_of(

@@ -88,12 +88,16 @@ def series_of(array: pa.Array) -> pd.Series:
     Text becomes categories, so that each text is read once.
     """
     kind = array.type
+    if pa.types.is_dictionary(kind) and not is_text(kind.value_type):
+        return series_of(array.dictionary_decode())
     if pa.types.is_dictionary(kind) or is_text(kind):
         return _categories(array)
     if pa.types.is_integer(kind) or pa.types.is_boolean(kind):
         return _whole(array)
     if pa.types.is_date(kind):
         return array.to_pandas(date_as_object=False)
+    if pa.types.is_time(kind):  # not all that databases have are objects of Python
+        return pd.Series(pd.arrays.ArrowExtensionArray(array))
     return array.to_pandas()
 
 

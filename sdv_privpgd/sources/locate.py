@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from sdv_privpgd.columns.column import Column
+from sdv_privpgd.columns.dtypes import is_unreadable
 from sdv_privpgd.columns.facts import ColumnFacts
 from sdv_privpgd.columns.links import Tree
 from sdv_privpgd.columns.recoding import Recoding, recoded
@@ -136,11 +137,17 @@ def require_column(source: Source, name: str, purpose: str) -> None:
 
 def _require_ids(source: Source, person: str) -> None:
     require_column(source, person, "tell people apart by")
-    if getattr(source.dtypes.get(person), "kind", "O") in "mM":
-        raise SourceError(
-            f"The column {person!r} has moments, which are no ids: a time zone would make two of "
-            "one. Ids are text or whole numbers: convert it."
-        )
+    dtype = source.dtypes.get(person)
+    inner = dtype.categories.dtype if isinstance(dtype, pd.CategoricalDtype) else dtype
+    if getattr(inner, "kind", "O") in "mM":
+        why = "moments, which are no ids: a time zone would make two of one"
+    elif inner is not None and is_unreadable(inner):
+        why = f"the dtype {dtype}, whose cells are no ids"
+    else:
+        return
+    raise SourceError(
+        f"The column {person!r} has {why}. Ids are text or whole numbers: convert it."
+    )
 
 
 def _settled(source: Source, names: Iterable[str]) -> Source:

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,18 @@ def main(arguments: list[str]) -> None:
         module, name = arguments[1].split(":")
         print(json.dumps(getattr(import_module(module), name)(**json.loads(arguments[2]))))
         return
+    module, given = parse(arguments)
+    lines, shape = [], []
+    for line in module.rows(given):
+        lines.append(line)
+        print_table([line], header=list(line) != shape)
+        shape = list(line)
+        if given.out is not None:  # after each line: large ones take minutes
+            _write(lines, given.out / f"{module.__name__.split('.')[-1]}.csv")
+
+
+def parse(arguments: list[str]) -> tuple[ModuleType, argparse.Namespace]:
+    """The module of the experiment that is named, and its options."""
     chosen = argparse.ArgumentParser(prog="python tests/benchmarks")
     chosen.add_argument("name", choices=NAMES)
     name = chosen.parse_args(arguments[:1] or ["--help"]).name
@@ -62,13 +75,7 @@ def main(arguments: list[str]) -> None:
     )
     for option, default in module.rows.options.items():
         _add_option(parser, f"--{option.replace('_', '-')}", default)
-    given, lines, shape = parser.parse_args(arguments[1:]), [], []
-    for line in module.rows(given):
-        lines.append(line)
-        print_table([line], header=list(line) != shape)
-        shape = list(line)
-        if given.out is not None:  # after each line: large ones take minutes
-            _write(lines, given.out / f"{name}.csv")
+    return module, parser.parse_args(arguments[1:])
 
 
 def _add_option(parser: argparse.ArgumentParser, name: str, default: Any) -> None:

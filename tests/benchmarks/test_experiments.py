@@ -2,6 +2,8 @@
 
 import csv
 import json
+import re
+import shlex
 from importlib import import_module
 from importlib.util import find_spec
 
@@ -9,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks.experiment import HERE, NAMES, main, means, quiet
+from benchmarks.experiment import HERE, NAMES, main, means, parse, quiet
 from benchmarks.simulated import simulated_table
 
 FEW = ["--num-particles", "100", "--seeds", "1"]
@@ -132,6 +134,18 @@ def test_an_experiment_says_what_it_measures_and_is_listed(name, capsys):
     assert import_module(f"benchmarks.{name}").__doc__.strip() in capsys.readouterr().out
     assert f"`{name}`" in (HERE / "RESULTS.md").read_text()
     assert name in {run.split()[0] for run in RUNS}
+
+
+def test_the_options_of_the_experiments_that_are_named_are_there():
+    text = (HERE / "RESULTS.md").read_text()
+    pages = [text, *(path.read_text() for path in (HERE.parents[1] / "tutorials").rglob("*.md"))]
+    command = rf"`(?:python\s+tests/benchmarks\s+)?((?:{'|'.join(NAMES)}) [^`]*)`"
+    commands = re.findall(command, "\n".join(pages))
+    listed = re.findall(r"^\| `(\w+)` \|.*`(--[^`]*)`", text, re.MULTILINE)
+    assert len(commands) > 40
+    assert len(listed) == 2
+    for command in [*commands, *map(" ".join, listed)]:
+        parse(shlex.split(command))
 
 
 def test_means_have_the_standard_error_of_the_first_score():

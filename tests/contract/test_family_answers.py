@@ -6,7 +6,7 @@ import pytest
 
 from sdv_privpgd import Between, Boolean, Link, Numerical, fit_tables
 from sdv_privpgd.fitting.family_answers import _between
-from sdv_privpgd.inference import Question
+from sdv_privpgd.inference import Criterion, Question
 from sdv_privpgd.inference.intervals import Enclosed, Ratio
 
 NUMBER = 4_000
@@ -191,6 +191,51 @@ def test_an_estimate_lies_in_its_interval_where_noise_turns_what_bounds_it():
         assert low <= min(found) <= max(found) <= high
         assert 0 <= min(found) <= max(found) <= 1
     assert found[1] == pytest.approx(1)
+
+
+def test_criteria_are_about_rows_and_each_table_has_its_own(fitted):
+    model, given, joined, _ = fitted
+    ages = [Criterion(what="mean", of="age", within=years) for years in (3, 0.01)]
+    ill = Criterion(what="share", where={"ill": True}, within=0.1)
+    asked = {"people": [*ages, ill, Criterion(what="unique", of=["ill"], below=0)]}
+    asked["homes"] = [Criterion(what="share", where={"number of people": 0}, within=0.1)]
+    found = model.accept(asked, given)
+    said = ["met", "cannot be told", "met", "met", "met"]
+    assert [each.verdict for each in found.verdicts] == said
+    people = {f"people: {said}" for said in ("Mean of age", "Rows that are unique in ill")}
+    assert {each.question for each in found.verdicts} > people
+    own, told = found.verdicts[0], model.answer("mean", "people", of="age")
+    assert own.rows == pytest.approx(joined["age"].mean())  # and not that of families
+    assert own.table == told.interval("table", 0.95)
+    wrong = {**given, "people": given["people"].assign(age=90.0)}
+    assert model.accept(asked, wrong).verdicts[0].verdict == "not met"
+    of_model = model.accept({"people": ages[:1]}).verdicts[0]
+    of_families, _ = model.first_families(model.num_rows["homes"])
+    assert of_model.rows == of_families["people"]["age"].mean()
+    for wrong, why in (
+        ({"people": [Criterion(what="coefficient", of="age", on=["ill"], within=1)]}, "are of fam"),
+        ({"dogs": ages}, "are no tables"),
+        (ages, "a dictionary of lists by table"),
+    ):
+        with pytest.raises(ValueError, match=why):
+            model.accept(wrong)
+    with pytest.raises(ValueError, match="The rows are to be"):
+        model.accept(asked, {"people": given["people"]})
+
+
+def test_a_regression_counts_each_family_as_one(fitted):
+    model, _, joined, _ = fitted
+    found = model.regression("age", ["ill", "homes.rents"], "people")
+    terms = np.column_stack([np.ones(len(joined)), joined["ill"], joined["rents"]])
+    root = 1 / np.sqrt(joined.groupby("home")["age"].transform("size").to_numpy())
+    true = np.linalg.lstsq(terms * root[:, None], joined["age"] * root, rcond=None)[0]
+    ends = found.interval(0.9999)
+    assert ((ends["low"] < true) & (true < ends["high"])).all()
+    assert "Each family counts as one, by its rows' mean." in found.notes
+    assert any("were read of each row of 'homes'" in said for said in found.notes)
+    assert not any("person" in said for said in found.notes)
+    with pytest.raises(ValueError, match="are no tables"):
+        model.regression("age", ["ill"], "dogs")
 
 
 def test_each_reading_is_named(fitted):

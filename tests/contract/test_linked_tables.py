@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from sdv_privpgd import (
@@ -21,8 +22,10 @@ from sdv_privpgd import (
     Key,
     Link,
     Numerical,
+    People,
     Prior,
     check,
+    fit_table,
     fit_tables,
     plan_tables,
 )
@@ -31,6 +34,7 @@ from sdv_privpgd.constraints import Inequality
 from sdv_privpgd.fitting.linked_tables import RunningTables, _is_hidden
 from sdv_privpgd.fitting.tables_settings import TablesSettings
 from sdv_privpgd.privacy.ledger_file import read_ledger
+from sdv_privpgd.sources.source import SourceError
 
 LINKS = [
     Link("stays", "drugs", "stay", 3),
@@ -137,6 +141,15 @@ def test_one_ledger_and_one_report_have_all_tables_and_a_plan_foretells_them(fit
     assert {charge.what.partition(":")[0] for charge in ledger.charges} == set(COLUMNS)
     assert ledger.unit.startswith("one row of 'people' with all rows of")
     assert read_ledger(ledger.to_json()) == ledger
+    # What is said of one table promises what was spent on all: they are about the same families.
+    assert all(each.ledger == ledger for each in fitted.tables.values())
+    assert fitted.tables["stays"].about_rows()["epsilon"] == ledger.spent()
+    with pytest.raises(AttributeError, match=r"such as tables\['people'\].methods_text"):
+        fitted.methods_text()
+    with pytest.raises(AttributeError, match=r"no 'add_budget'. Fit the tables once more"):
+        fitted.add_budget({}, 1.0)
+    with pytest.raises(ValueError, match="one of several that belong together"):
+        fitted.tables["bills"].add_budget(None, 1.0)
     twice = ledger.followed_by(ledger)
     assert twice.family == ledger.family
     assert "siblings" in " ".join(charge.what for charge in ledger.charges)
@@ -488,6 +501,29 @@ def test_links_that_make_no_tree_are_refused(links, said):
 def test_what_cannot_be_is_said_before_a_table_is_opened(columns, links, said):
     with pytest.raises(ValueError, match=said):
         fit_tables(dict.fromkeys(COLUMNS), columns, links, 1.0, 1e-6)
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        pd.period_range("2000-01-01", periods=9, freq="D"),
+        pd.interval_range(0, 9),
+        pd.timedelta_range("1D", periods=9),
+        np.arange(9) * 1j,
+        pd.Categorical(pd.date_range("2000-01-01", periods=9, tz="UTC")),
+        pd.array([[1]] * 9, dtype=pd.ArrowDtype(pa.list_(pa.int64()))),
+    ],
+)
+def test_keys_that_are_not_read_are_refused_before_a_row_is_read(keys):
+    above, below = pd.DataFrame({"key": keys, "ill": True}), pd.DataFrame({"key": range(9)})
+    for tables in ({"a": above, "b": below}, {"a": below.assign(ill=True), "b": above[["key"]]}):
+        with pytest.raises(SourceError, match="are no ids"):
+            fit_tables(
+                tables, {"a": {"ill": Boolean()}, "b": {}}, Link("a", "b", "key", 1), 1.0, 1e-6
+            )
+    with pytest.raises(SourceError, match="are no ids"):
+        fit_table(above, {"ill": Boolean()}, 1.0, 1e-6, adjacency="add_remove",
+                  people=People("key", 1))  # fmt: skip
 
 
 def test_what_stops_a_fit_of_tables_is_said(tables, fitted):

@@ -18,6 +18,7 @@ from same_rows import observed, table
 from sdv_privpgd import Boolean, Categorical, People, check, fit_table, measure
 from sdv_privpgd.columns.dtypes import is_unreadable
 from sdv_privpgd.columns.encoding import encode_table
+from sdv_privpgd.columns.scalars import cells
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.drafting.formats import are_all
 from sdv_privpgd.sources import arrow, frames
@@ -324,3 +325,15 @@ class TestFilesThatLookLikeOthers:
         for given in (table, tmp_path):
             with pytest.raises(ValueError, match=r"\['a'\] are there more than once"):
                 fit_table(given, {"a": Boolean()}, 1.0)
+
+
+def test_no_time_of_the_day_stops_a_source():
+    at = np.array([12 * 3600 * 10**9, 1, 86_400 * 10**9])  # noon, a nanosecond, and 24:00
+    table = pa.table({"at": pa.array(at).cast(pa.time64("ns"))})
+    in_words = duckdb.sql("select unnest([time '12:00', time '00:00', time '24:00']) as at")
+    expected = [datetime.time(12), datetime.time(0), datetime.time(0)]
+    for source in (table, in_words, of_pandas_arrow(table, None)):
+        (batch,) = open_source(source).batches(["at"])
+        assert cells(batch.columns["at"]) == expected
+    held = table["at"].combine_chunks().dictionary_encode()
+    assert cells(arrow.series_of(held)) == expected

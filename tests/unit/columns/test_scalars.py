@@ -66,6 +66,38 @@ def test_cells_are_python_s_objects_and_equal_ones_of_two_types_are_two():
     assert counted == {(int, 1): 2, (bool, True): 1}
 
 
+@pytest.mark.parametrize(
+    "cell", [np.datetime64("2020-01-01"), pd.Timestamp("2020-01-01"), 10**400], ids=repr
+)
+def test_a_category_among_words_is_what_it_is_alone(cell):
+    categories = pd.Index([cell, "word"], dtype=object)
+    alone = pd.Series(pd.Categorical.from_codes([0], categories))
+    assert [type(each) for each in scalars.cells(alone)] == [type(cell)]
+    assert [type(each) for each in scalars.distinct(alone)[0]] == [type(cell), type(None)]
+
+
+ENDS = np.array([-(2**63) + 1, 0, 2**63 - 1])
+
+
+@pytest.mark.parametrize("zone", ["Pacific/Kiritimati", "America/New_York"])
+def test_the_first_and_the_last_moments_have_a_clock(zone):
+    moments = pd.Series(ENDS.view("M8[ns]")).dt.tz_localize("UTC").dt.tz_convert(zone)
+    arrows = pd.ArrowDtype(pa.timestamp("ns", zone))
+    for column in (moments, moments.astype("category"), moments.astype(arrows)):
+        cells = scalars.cells(column)
+        assert [cell.tz_convert("UTC").year for cell in cells] == [1678, 1970, 2262]
+
+
+@pytest.mark.parametrize(
+    ("kind", "ends"), [(pa.date32(), [-(2**31), 0, 2**31 - 1]), (pa.date64(), ENDS)], ids=str
+)
+def test_days_of_arrow_that_python_has_not_are_its_first_and_last_ones(kind, ends):
+    held = np.array(ends, f"i{kind.bit_width // 8}")
+    days = pa.Array.from_buffers(kind, 3, [None, pa.py_buffer(held)])
+    column = pd.Series(pd.arrays.ArrowExtensionArray(days))
+    assert [cell.year for cell in scalars.cells(column)] == [1, 1970, 9999]
+
+
 def test_a_cell_is_there_unless_it_is_missing_or_of_spaces_alone():
     there = ["a", b"", 0, Decimal(1), np.float32(1), np.datetime64("2020-01-01"), [1]]
     none = [None, " ", np.nan, np.float32("nan"), Decimal("NaN"), pd.NA, pd.NaT]
