@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import eigh  # pyright: ignore[reportMissingTypeStubs]
 
 from sdv_privpgd.base.domain import Clique
 from sdv_privpgd.base.progress import Progress
@@ -55,8 +54,7 @@ class Covariance:
 
     @classmethod
     def of(cls, matrix: np.ndarray) -> "Covariance":
-        # numpy's solver wakes all cores for matrices of 26 rows, and takes ten times as long.
-        variances, directions = eigh(matrix / np.trace(matrix), check_finite=False)
+        variances, directions = np.linalg.eigh(matrix / np.trace(matrix))
         return cls(np.maximum(variances, _SMALLEST * variances[-1]), directions)
 
     def summed(self, sums: np.ndarray) -> "Covariance":

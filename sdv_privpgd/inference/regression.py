@@ -39,6 +39,7 @@ import pandas as pd
 from scipy.optimize import minimize  # pyright: ignore[reportMissingTypeStubs]
 from scipy.special import expit, logsumexp, ndtr, softmax
 
+from sdv_privpgd.base import one_blas_thread
 from sdv_privpgd.inference.answers import on_people
 from sdv_privpgd.inference.design import Design, ScaledDesign, design_of, distinct_rows, scaled
 from sdv_privpgd.inference.intervals import deviations
@@ -131,6 +132,7 @@ class Regression:
         )
 
 
+@one_blas_thread
 def regression(
     questions: Questions, outcome: str, on: Any, kind: str = "linear", **how: Any
 ) -> Regression:

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from sdv_privpgd.base import one_blas_thread
 from sdv_privpgd.base.domain import Clique, Grouping
 from sdv_privpgd.columns.bins import Merging
 from sdv_privpgd.columns.column import Column
@@ -20,6 +21,7 @@ from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery, Margin
 MEASURED, CONSISTENT = "measured", "consistent"
 
 
+@one_blas_thread
 def noisy_tables(
     release: Release,
     schema: Schema,

@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from sdv_privpgd.base import one_blas_thread
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.estimate.support import clear_support
@@ -92,6 +93,7 @@ class Answers:
         )
 
 
+@one_blas_thread
 def ask(
     curator: Curator, method: Method, *, again: bool = False, progress: Progress = silent
 ) -> None:
@@ -136,6 +138,7 @@ def require_room(statistics: Sequence[Query]) -> None:
         )
 
 
+@one_blas_thread
 def fit(
     answers: Answers,
     engine: Engine,

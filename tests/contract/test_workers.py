@@ -6,15 +6,19 @@ import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pandas as pd
 import pytest
 import sdv_tables
 from made_up import quiet
 from processes import python_says
 from sdv.sampling import Condition
+from threadpoolctl import threadpool_info, threadpool_limits
+from toy import Joints, questions_of
 from visiting import COLUMNS, ORDER, visits
 
 from sdv_privpgd import Categorical, Key, MSTSynthesizer, Numerical, fit_table
+from sdv_privpgd.base import one_blas_thread
 from sdv_privpgd.methods import PrivPGD
 from sdv_privpgd.sampling.sampler import MOVING
 
@@ -47,6 +51,36 @@ def test_a_process_that_has_fitted_has_workers_that_fit(context, tmp_path):
     script.write_text(FITS)
     said = python_says(script, context, OMP_NUM_THREADS="2", NUMBA_NUM_THREADS="2")
     assert said.split() == ["5", "6"]
+
+
+def blas_threads():
+    return {each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"}
+
+
+def test_linear_algebra_of_a_fit_has_one_thread_and_gives_the_others_back():
+    inside = []
+
+    class Engine(Joints):
+        def fit(self, domain, measurements, **how):
+            inside.append(blas_threads())
+            return super().fit(domain, measurements, **how)
+
+    codes = np.random.default_rng(0).integers(0, 2, (100, 3))
+    with threadpool_limits(2, user_api="blas"):
+        questions_of(codes, Engine())
+        assert inside == [{1}]
+        assert blas_threads() == {2}
+
+
+def test_linear_algebra_has_its_threads_again_when_the_last_of_several_is_done():
+    with threadpool_limits(2, user_api="blas"):
+        with one_blas_thread:
+            with one_blas_thread:
+                pass
+            assert blas_threads() == {1}
+        with pytest.raises(KeyError), one_blas_thread:
+            raise KeyError
+        assert blas_threads() == {2}
 
 
 FORKS_IN_MID_SAMPLE = """

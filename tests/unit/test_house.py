@@ -6,10 +6,10 @@ from house import ROOT, circles, floors, lines_of_code, measured
 from second_runs import SECOND_RUN
 
 MOST = {
-    "package lines": 64_264,
-    "package lines of code": 43_292,
+    "package lines": 64_452,
+    "package lines of code": 43_414,
     "package files": 240,
-    "test lines": 54_829,
+    "test lines": 55_026,
     "constants": 242,
     "floors": 14,
     "circles": 0,
