@@ -3,7 +3,7 @@
 import json
 import re
 from argparse import Namespace
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -16,7 +16,7 @@ from sdv_privpgd.base.files import TREES, DamagedFileError, undamaged
 from sdv_privpgd.base.words import listed
 from sdv_privpgd.cli import linked_tables
 from sdv_privpgd.cli.checkpoint import facts_of, fitted, how_to_finish, kept_in, paid_for
-from sdv_privpgd.cli.fit_options import parse_condition, questions
+from sdv_privpgd.cli.fit_options import named_value, parse_condition, questions
 from sdv_privpgd.cli.input_files import (
     Kind,
     kind_read,
@@ -221,7 +221,7 @@ def _conditions(
     signs = texts.Signs(of_text.get("decimal", "."), of_text.get("thousands"))
     own = model.fitted.description
     facts = {name: {**known, **own.in_words.get(name, {})} for name, known in own.words.items()}
-    asked = [_named(pair, facts) for pair in arguments.condition]
+    asked = [named_value("=".join(pair), facts) or pair for pair in arguments.condition]
     if unknown := [name for name, _ in asked if name not in facts]:
         raise CommandError(
             f"--condition names {unknown!r}; the columns of the model are {list(facts)!r}."
@@ -231,14 +231,6 @@ def _conditions(
     return {
         name: parse_condition("--condition", name, text, facts[name], signs) for name, text in asked
     }
-
-
-def _named(pair: tuple[str, str], names: Collection[str]) -> tuple[str, str]:
-    """A column and its value, where the column's name may have = in it."""
-    said = "=".join(pair)
-    places = [place for place, sign in enumerate(said) if sign == "="]
-    ends = ((said[:place], said[place + 1 :]) for place in reversed(places))
-    return next((each for each in ends if each[0] in names), pair)
 
 
 # What is published with rows

@@ -31,6 +31,7 @@ from sdv_privpgd.cli.messages import CommandError, in_options, own_errors, say, 
 from sdv_privpgd.cli.metadata_files import (
     declared_type,
     has_format,
+    metadata_of,
     read_constraints,
     read_facts,
     read_metadata,
@@ -38,7 +39,7 @@ from sdv_privpgd.cli.metadata_files import (
 from sdv_privpgd.columns.dialect import Facts, is_number
 from sdv_privpgd.columns.dtypes import is_of_times
 from sdv_privpgd.columns.names import WHOSE, is_id, on_repeated_ids, repeated_ids
-from sdv_privpgd.columns.vocabulary import KEYS, facts_in, modelled
+from sdv_privpgd.columns.vocabulary import KEYS, as_declared, facts_in, modelled
 from sdv_privpgd.drafting.checks import refused
 from sdv_privpgd.drafting.formats import (
     are_all,
@@ -105,6 +106,11 @@ class Declared:
     def metadata(self) -> dict[str, Any]:
         """The columns and the keys as SDV has them."""
         return {"columns": self.columns, "alternate_keys": list(self.keys)}
+
+    @property
+    def sdtypes(self) -> Facts:
+        """The sdtype of each column that is described, also of those that are not modelled."""
+        return {name: {"sdtype": each.get("sdtype")} for name, each in self.columns.items()}
 
     def lost(self, people: People) -> dict[str, str]:
         """Why columns would be left out or made up, though they identify nobody, by their names.
@@ -181,14 +187,16 @@ def declared(arguments: Namespace, tables: Sequence[Path] = ()) -> Declared:
             own = {key: fact for key, fact in domain.get(each.name, {}).items() if fact is not None}
             domain[each.name] = {**words, **own, "sdtype": words["sdtype"]}
             said[each.name] = "--dtype"
-    if arguments.metadata is None:
+    if arguments.metadata is None and tables:
         found = _typed(arguments, tables, domain, said)
     else:
-        facts = read_metadata(arguments.metadata)
+        facts = read_metadata(arguments.metadata) if arguments.metadata else _metadata_in(domain)
         (table,) = facts["tables"].values()
         columns, keys = table_of(facts)
-        found = Declared(columns=columns, keys=keys, domain=domain, table=table)
-        found = _retyped(found, {name: domain[name]["sdtype"] for name in said}, said)
+        named = as_declared(columns, keys, domain)
+        others = {n: "--domain" for n, own in named.items() if own != columns[n]}
+        found = Declared(columns=named, keys=keys, domain=domain, table=table)
+        found = _retyped(found, {n: domain[n]["sdtype"] for n in said}, {**others, **said})
     _ = _among(found.columns, "--dtype", list(said))
     dropped = left_out(arguments, list(found.columns))
     made_up = _among(found.columns, "--make-up", getattr(arguments, "make_up", ()))
@@ -202,6 +210,17 @@ def declared(arguments: Namespace, tables: Sequence[Path] = ()) -> Declared:
         say_each(wrong[:-1])
         raise CommandError(in_options(wrong[-1]))
     return found
+
+
+def _metadata_in(domain: Mapping[str, dict]) -> dict[str, Any]:
+    """SDV's metadata of columns whose types the domain says. Raises ``CommandError`` for others."""
+    kinds = {name: declared_type(facts) for name, facts in domain.items()}
+    if not kinds or None in kinds.values():
+        raise CommandError(
+            "--metadata is needed, or all types in --domain, the same for all sites: types that "
+            "are detected in one site's cells may be others than in another's."
+        )
+    return metadata_of(kinds)
 
 
 def left_out(arguments: Namespace, names: Sequence[str]) -> list[str]:
@@ -401,15 +420,9 @@ class FitOptions:
         return settings, description
 
     @property
-    def others(self) -> Facts:
-        """The sdtype of each column that the table has."""
-        columns = self.declared.columns.items()
-        return {name: {"sdtype": each.get("sdtype")} for name, each in columns}
-
-    @property
     def facts(self) -> Facts:
         """The public facts on each column that the table has."""
-        return {**self.others, **self.parts[1].words}
+        return {**self.declared.sdtypes, **self.parts[1].words}
 
     def table(self, description: Description) -> str:
         """A table of the columns: their types, who says so, and what is known of their values.
@@ -581,12 +594,22 @@ def question(text: str, facts: Mapping[str, Mapping], signs: Signs) -> Question:
         raise CommandError(f"--question {text!r}: {error}") from None
 
 
+def named_value(text: str, names: Collection[str], sign: str = "=") -> tuple[str, str] | None:
+    """The name and the value on both sides of a sign, which may be in one of these names, too.
+
+    ``None`` where no sign is.
+    """
+    pairs = [(text[: each.start()], text[each.end() :]) for each in re.finditer(sign, text)]
+    return next((pair for pair in reversed(pairs) if pair[0] in names), pairs[0] if pairs else None)
+
+
 def _condition(text: str, facts: Mapping[str, Mapping], signs: Signs) -> tuple[str, Any]:
-    name, *said = (each.strip() for each in re.split(r"=|\sin\s", f"{text} ", maxsplit=1))
-    if not said:
+    pair = named_value(f"{text} ", facts, r"\s*=\s*|\s+in\s+")
+    if pair is None:
         raise ValueError(f"{text!r} is no condition: write COLUMN=VALUE, or LOW..HIGH.")
+    name, said = pair
     if name not in facts:
         raise ValueError(f"{name!r} is no column: choose from {list(facts)!r}.")
-    own, several = facts[name], said[0].split(" or ")
+    own, several = facts[name], said.strip().split(" or ")
     values = [parse_condition("--question", name, each, own, signs) for each in several]
     return name, values[0] if len(values) == 1 else values

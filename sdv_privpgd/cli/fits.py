@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+from sdv_privpgd.base.words import listed
 from sdv_privpgd.cli import linked_tables
 from sdv_privpgd.cli.checkpoint import Session, facts_of, finished, rescued, unfinished
 from sdv_privpgd.cli.fit_options import declared, people_of, planned_ledger, questions, unweighted
@@ -40,7 +41,7 @@ from sdv_privpgd.cli.output_files import (
     with_page,
     write_out,
 )
-from sdv_privpgd.columns.dialect import on_words
+from sdv_privpgd.columns.dialect import Facts, on_words
 from sdv_privpgd.columns.facts import CategoryFacts
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.door import checked, prepared
@@ -91,7 +92,7 @@ def synthesize(arguments: Namespace) -> None:
                 journal.plan(Fit(settings, description).shared.ledger, arguments.max_epsilon)
             session = Session(
                 start=settings.ledger(),
-                notes={"dialect": kept_of(arguments), "columns": asks.others},
+                notes={"dialect": kept_of(arguments), "columns": asks.declared.sdtypes},
                 journal=journal,
                 outputs=outputs,
                 files=files,
@@ -99,7 +100,7 @@ def synthesize(arguments: Namespace) -> None:
             )
             arguments.say_spent = session.say_spent
             with session.kept():
-                table = open_table(tables, reading(arguments, tables[0]), asks.facts)
+                table = _opened(arguments, tables, asks.facts)
                 _require_rows(arguments, table)
                 with own_errors(ValueError):
                     allowed = [n for n in arguments.allow_lost if n in description.columns]
@@ -123,6 +124,14 @@ def synthesize(arguments: Namespace) -> None:
                 session.run(running, is_quiet=arguments.quiet, stops=True, said=before)
                 _write_results(arguments, session, report, table)
     _print_report(arguments, session)
+
+
+def _opened(arguments: Namespace, tables: Sequence[Path], facts: Facts) -> Source:
+    """The table, of which it says the columns that nothing describes."""
+    table = open_table(tables, reading(arguments, tables[0]), facts)
+    if others := [name for name in table.names if name not in facts]:
+        say(f"Left out: {listed(others)}. Nothing that was given says what they hold.")
+    return table
 
 
 def _priors_of(
@@ -201,7 +210,7 @@ def plan(arguments: Namespace) -> None:
             raise CommandError("--rows is needed: under add_remove their number is private.")
         if not tables:
             raise CommandError("A plan needs --rows, or a table to count them in.")
-        table = open_table(tables, reading(arguments, tables[0]), asks.facts)
+        table = _opened(arguments, tables, asks.facts)
         _require_rows(arguments, table)
         rows = table.num_rows()
     with own_errors(ValueError):
@@ -227,7 +236,7 @@ def check(arguments: Namespace) -> None:
     else:
         tables = tables_in(arguments.table)
         asks = questions(arguments, tables, stops=False)
-        table = open_table(tables, reading(arguments, tables[0]), asks.facts)
+        table = _opened(arguments, tables, asks.facts)
         with own_errors(ValueError):
             prior = _priors_of(arguments, tables, asks.parts[1])
             settings, description, rows, refused = checked(*asks.parts, table, prior)
@@ -330,11 +339,6 @@ def measure(arguments: Namespace) -> None:
     tables = tables_in(arguments.table)
     if arguments.out.suffix.lower() != ".zip":
         raise CommandError(f"--out {arguments.out} must end in .zip: a release is such a file.")
-    if arguments.metadata is None:
-        raise CommandError(
-            "--metadata is needed, the same for all sites: types that are detected in one "
-            "site's cells may be others than in another's."
-        )
     planned, measured = planned_ledger(arguments), None
     found = unweighted(declared(arguments), arguments)
     people = people_of(arguments, found.table)
@@ -345,7 +349,7 @@ def measure(arguments: Namespace) -> None:
         out = outputs.required("--out", arguments.out, is_paid=True)
         try:
             with journal.ahead(planned, arguments.max_epsilon):
-                table = open_table(tables, reading(arguments, tables[0]), {**weights, **columns})
+                table = _opened(arguments, tables, {**found.sdtypes, **weights, **columns})
                 said = ("epsilon", "delta", "site", "adjacency", "method", "num_bins", "target")
                 options = {name: getattr(arguments, name) for name in said}
                 with own_errors(ValueError):  # public: no cell was read
@@ -384,8 +388,6 @@ def combine(arguments: Namespace) -> None:
 
 def from_tables(arguments: Namespace) -> None:
     """Writes rows of a model of published tables, and their page."""
-    if arguments.metadata is None:
-        raise CommandError("--metadata is needed: it says what kinds of columns the tables have.")
     columns = declared(arguments).for_fit(public_metadata=arguments.public_metadata)
     said = ("publisher", "suppressed_below", "rounded_to", "total", "engine", "seed")
     options = {name: getattr(arguments, name) for name in said}

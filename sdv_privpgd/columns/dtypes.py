@@ -9,10 +9,11 @@ of dates in pandas 3, and in Arrow's reader of text under any pandas, so no unit
 in nanoseconds, those with a time zone, too. Time zones that are mere offsets are private, too,
 because pandas makes them of offsets in text; and so are sparse dtypes.
 
-No reader and no constructor chooses any other dtype by itself: categories, ``boolean``, ``Int64``
-and its kin, ``string``, ``float32``, ``int8`` and Arrow's types are chosen by a schema or a person.
-They count as public, like sdtypes, and are kept. (``convert_dtypes``, ``dtype_backend`` and
-``downcast`` choose between them by the cells: whoever calls these takes their choice to be public.)
+Of pandas no reader and no constructor chooses any other dtype by itself: categories, ``boolean``,
+``Int64`` and its kin, ``string``, ``float32``, ``int8`` and Arrow's types are chosen by a schema or
+a person. They count as public, like sdtypes, and are kept. (``convert_dtypes``, ``dtype_backend``,
+``downcast`` and what other libraries guess of text or ``Decimal`` choose between them by the cells:
+whoever lets them takes their choice to be public.)
 A named time zone is kept as well: pandas does not read it from text, only from dates that all carry
 it. So is the fact that a declared key has whole numbers, of which none is missing. Ids that are no
 key are numbers only in a chosen dtype, for one that is missing would change their dtype. The list

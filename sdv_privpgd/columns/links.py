@@ -340,14 +340,22 @@ class Tree(FieldsAlone):
                     f"max_children of its links: together they may have {most} at most. Choose "
                     "smaller ones: of more rows so many are used, by chance."
                 )
+        self.require_free(columns, columns)
+
+    def require_free(
+        self, columns: Mapping[str, Mapping[str, Any]], held: Mapping[str, Iterable[str]]
+    ) -> None:
+        """Raises ``ValueError`` if columns that tables hold have names of those that links add."""
+        for table in self.tables:
             link, added = self.above(table), {*self.numbers(table)}
             if link is not None:
                 above = self.carried(link.parent, columns)
                 added |= {*self.joined(table, above), str(link.since)}
-            if taken := [name for name in columns[table] if name in added]:
+                added |= {of(name) for name in columns[table] for of in (sibling, following)}
+            if taken := [name for name in held[table] if name in added]:
                 raise ValueError(
                     f"Columns of {table!r} are called {taken!r}, as those are that links add: "
-                    "rename them."
+                    "rename them, or take them out of the table."
                 )
 
 

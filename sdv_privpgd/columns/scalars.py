@@ -232,7 +232,7 @@ def cells(series: pd.Series) -> list:
     """The cells as Python objects, none of them changed by the types of the others."""
     if isinstance(series.dtype, pd.CategoricalDtype):  # which makes floats of whole numbers
         listed, places = distinct(series)
-        return [listed[place] for place in places]
+        return [listed[place] for place in np.arange(len(listed))[places]]
     if (zone := zone_of(series.dtype)) is not None:
         # All at once, pandas 2.3 ends the process at a date of the year 1066 in Tokyo, and a clock
         # shows none of the first and last hours that nanoseconds hold: they are read as others.

@@ -57,8 +57,9 @@ def as_declared(
     """SDV's facts on each column, of the type that is declared, as ``Datetime()`` is, if one is."""
     found, domain = dict(columns), named_by_text(domain)
     for name, own in columns.items() if isinstance(domain, Mapping) else ():
-        said = getattr(kind := domain.get(name, {}), "sdtype", None)
-        if name not in keys and said not in (None, "id", own.get("sdtype")):
+        kind = facts if isinstance(facts := domain.get(name), Mapping) else {}
+        said = getattr(kind, "sdtype", kind.get("sdtype"))
+        if name not in keys and said in KEYS and said != own.get("sdtype"):
             form = {key: fact for key, fact in kind.items() if key == "datetime_format"}
             found[name] = {"sdtype": said, **form}
     return found

@@ -284,7 +284,7 @@ class RunningTables:
         return FittedTables(
             tables={name: fitted[name] for name in names},
             tree=self.linked.tree,
-            columns={name: self.linked.output(name) for name in names},
+            columns={name: self._in_order(name) for name in names},
             siblings={name: siblings for name, (_, siblings) in pairs.items()},
             answers={name: answers for name, (answers, _) in pairs.items()},
             numbers=self.linked.first_numbers,
@@ -293,6 +293,15 @@ class RunningTables:
             date=date.today().isoformat(),
             seed=self.linked.options.get("seed", 0),
         )
+
+    def _in_order(self, table: str) -> list[str]:
+        """The columns of a table that rows have, as they are declared; keys where it has them."""
+        names, keys = self.linked.output(table), self.linked.tree.keys_of(table)
+        found = [name for name in names if name not in keys]
+        for place, name in enumerate(n for n in self.private[table].dtypes if n in names):
+            if name in keys:
+                found.insert(place, name)
+        return found
 
     def _options_of(
         self, table: str, found: Mapping[str, Description] = MappingProxyType({})
@@ -329,7 +338,7 @@ class RunningTables:
         The root's have as much of the budget of the ledger as the first question, others two fifths
         (``KeySource``).
         """
-        part = part_for_first(shared.ledger, (), None)
+        part = part_for_first(shared.ledger, {}, None)
         part *= 1 if table == self.linked.tree.root else Fraction(2, 5)
         schema = Schema.from_sdv({"lost": {"sdtype": "boolean", "range_is_nullable": False}})
         curator = self.keys[table, key].curator(schema, shared)

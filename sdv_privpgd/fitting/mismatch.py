@@ -166,7 +166,9 @@ def ask_first(
     return diagnostics, {name for name, each in seen.items() if each.out_of_range(MANY)}
 
 
-def part_for_first(ledger: PrivacyLedger, names: Collection[str], num_rows: int | None) -> Fraction:
+def part_for_first(
+    ledger: PrivacyLedger, declared: Mapping[str, ColumnFacts], num_rows: int | None
+) -> Fraction:
     """Returns the mu^2 of the first question about so many rows, if their number is public.
 
     It is a hundredth of the budget, with which a stop costs 0.08 at epsilon 1. Where a column of
@@ -174,7 +176,7 @@ def part_for_first(ledger: PrivacyLedger, names: Collection[str], num_rows: int 
     needs: a stop costs 0.19 at most then, and all else has 2 % more noise.
     """
     least, most = ledger.budget / 100, ledger.budget / 20
-    hidden = _hides_all(ledger, names, num_rows, most)
+    hidden = _hides_all(ledger, declared, num_rows, most)
     is_private = CountQuery().l2_sensitivity_squared(ledger.adjacency) > 0  # though a plan has it
     if num_rows is None or is_private or hidden > 1:
         return least
@@ -184,12 +186,17 @@ def part_for_first(ledger: PrivacyLedger, names: Collection[str], num_rows: int 
 
 
 def _hides_all(
-    ledger: PrivacyLedger, names: Collection[str], num_rows: int | None, mu_squared: Fraction
+    ledger: PrivacyLedger,
+    declared: Mapping[str, ColumnFacts],
+    num_rows: int | None,
+    mu_squared: Fraction,
 ) -> float:
     """Returns more than 1 if noise hides even a column of which no cell is as declared. Public."""
-    queries = [MarginalQuery((name,)) for name in names]
+    queries = [MarginalQuery((name,)) for name in declared]
     noise = noise_of(ledger, queries, mu_squared) if queries else 0.0
-    return _DEVIATIONS * noise / ((1 - MANY) * max(num_rows or 0, 1))
+    takes_all = any(getattr(facts, "other", None) is not None for facts in declared.values())
+    let_pass = MOST if takes_all else MANY
+    return _DEVIATIONS * noise / ((1 - let_pass) * max(num_rows or 0, 1))
 
 
 def on_few(ledger: PrivacyLedger, declared: Mapping[str, ColumnFacts], num_rows: int) -> list[str]:

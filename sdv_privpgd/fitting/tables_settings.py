@@ -302,6 +302,7 @@ class TablesSettings:
             )
         names = self.tree.tables
         private = {name: self._opened(name, tables[name]) for name in names}
+        self.tree.require_free(self.columns, {name: private[name].dtypes for name in names})
         read = {name: list(self.modelled(name)) for name in names}
         clocks = {name: self.clocks(name) for name in names}
         return PrivateTable.together(private, self.tree, read, self.siblings, self.most, clocks)
@@ -330,11 +331,8 @@ class TablesSettings:
         return (*checked_lost(names, description), *added)
 
     def output(self, table: str) -> list[str]:
-        """The names of a table's columns, as rows have them."""
-        link, own = self.tree.above(table), list(self.columns[table])
-        key = None if link is None else link.key
-        place = 1 if self.tree.key_of(table) else 0
-        return [*own[:place], *([] if key is None or key in own else [key]), *own[place:]]
+        """The names of a table's columns that rows have."""
+        return list(dict.fromkeys([*self.tree.keys_of(table), *self.columns[table]]))
 
 
 def _require_order(

@@ -123,10 +123,13 @@ def converted(column: pd.Series, dtype: Any) -> pd.Series:
         column, lost = found, unparsed(found, column)
     if pd.api.types.is_bool_dtype(dtype):
         column = column.map(_truth, na_action="ignore")
-    with quiet(), suppress(TypeError, ValueError, OverflowError):
+    is_of_text = isinstance(dtype, pd.StringDtype | pd.CategoricalDtype)
+    with quiet(), suppress(Exception):  # any library's
         found, there = column.astype(dtype), column.notna()
-        if dtype.kind not in "biu" or (found[there] == column[there]).all():
-            column = found  # 300 is no int8, and 1.5 is no whole number
+        # 300 is no int8, 1.5 is no whole number, and a missing cell is neither true nor false.
+        is_same = is_of_text or dtype.kind == "f" or (found[there] == column[there]).all()
+        if is_same and (found.notna() == there).all():
+            column = found
     return pd.Series(column, dtype=object).mask(lost, UNPARSED) if lost.any() else column
 
 
@@ -164,7 +167,7 @@ def number_in(cell: Any, signs: Signs) -> int | float | None:
     with suppress(ValueError):
         return int(text)
     with suppress(ValueError):
-        return None if math.isnan(number := float(text)) else number
+        return number if math.isfinite(number := float(text)) else None
     return None
 
 

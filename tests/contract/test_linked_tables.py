@@ -127,6 +127,14 @@ def test_the_same_calls_give_the_same_rows_from_a_file_too(fitted, tmp_path):
     assert list(none["drugs"]) == ["stay", "strong", "dose"]
 
 
+def test_keys_are_where_their_table_has_them(tables):
+    turned = {name: own[own.columns[::-1]] for name, own in tables.items()}
+    columns = {name: dict(reversed(own.items())) for name, own in COLUMNS.items()}
+    rows = fit_tables(turned, columns, LINKS, 5.0, 1e-6, method="independent").sample(20)
+    for name, own in rows.items():
+        assert list(own) == [column for column in turned[name] if column in own]
+
+
 def test_many_families_are_made_part_by_part(fitted, monkeypatch):
     monkeypatch.setattr("sdv_privpgd.fitting.families.AT_ONCE", 100)
     many = fitted.sample(250)
@@ -532,6 +540,11 @@ def test_what_stops_a_fit_of_tables_is_said(tables, fitted):
                    1.0, 1e-6)  # fmt: skip
     with pytest.raises(ValueError, match="The links are of the tables"):
         fit_tables({"people": tables["people"]}, COLUMNS, LINKS, 1.0, 1e-6)
+    for name, own in (("people", "number of bills"), ("stays", "people.old"),
+                      ("drugs", "place in stays"), ("drugs", "dose (sibling)")):  # fmt: skip
+        held = {**tables, name: tables[name].assign(**{own: 1})}
+        with pytest.raises(ValueError, match="as those are that links add"):
+            fit_tables(held, COLUMNS, LINKS, 1.0, 1e-6)
     with pytest.raises(ValueError, match="which are no tables"):
         fit_tables(tables, COLUMNS, LINKS, 1.0, 1e-6, constraints={"x": []})
     with pytest.raises(ValueError, match="not both"):

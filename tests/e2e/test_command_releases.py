@@ -6,6 +6,8 @@ import pandas as pd
 import pytest
 from commands import documents, refused, run
 
+from sdv_privpgd.releases.site_release import Measured
+
 
 def measured(csv, site, *more, out=None):
     path = csv.parent / (out or f"{site}.zip")
@@ -65,7 +67,6 @@ def test_what_was_spent_is_written_down_if_a_measurement_fails(csv, tmp_path, mo
     ("change", "told"),
     [
         (("--out", "north.pkl"), "must end in .zip"),
-        (("--metadata", None), "--metadata is needed"),
         (("--domain", None), "declare the same domain"),
         (("--site", " "), "site must name"),
         (("--epsilon", -1), "--epsilon must be"),
@@ -79,6 +80,34 @@ def test_what_cannot_be_measured_is_told(csv, tmp_path, capsys, change, told):
     options = [part for name, value in asked.items() if value is not None for part in (name, value)]
     assert told in refused(run("measure", csv, *options), capsys)
     assert not (tmp_path / "north.zip").exists()
+
+
+@pytest.mark.parametrize("command", ["synthesize", "measure", "check", "plan"])
+def test_columns_of_the_table_that_nothing_describes_are_named(csv, tmp_path, capsys, command):
+    pd.read_csv(csv, dtype=str).assign(region="north").to_csv(csv, index=False)
+    more = {
+        "synthesize": ("--out", tmp_path / "out.csv", "--method", "mst"),
+        "measure": ("--site", "North", "--out", tmp_path / "out.zip"),
+    }
+    run(command, csv, "--epsilon", 1, *documents(tmp_path), *more.get(command, ()))
+    assert "Left out: region. Nothing that was given says" in capsys.readouterr().err
+
+
+def test_types_that_the_domain_says_need_no_metadata_and_beat_it(csv, tmp_path, capsys):
+    known = {"ward": {"sdtype": "ordinal", "range_values": ["01", "02", "03"]}}
+    domain, metadata = tmp_path / "of_ward.json", tmp_path / "of_all.json"
+    table = pd.read_csv(csv, dtype=str)[["ward"]]
+    table.to_csv(tmp_path / "wards.csv", index=False)
+    domain.write_text(json.dumps(known))
+    metadata.write_text(json.dumps({"columns": {"ward": {"sdtype": "categorical"}}}))
+    asked = ("--site", "North", "--epsilon", 1, "--domain", domain, "--quiet")
+    for name, more in ("plain", ()), ("both", ("--metadata", metadata)):
+        out = tmp_path / f"{name}.zip"
+        assert run("measure", tmp_path / "wards.csv", *asked, *more, "--out", out) == 0
+        assert Measured.load(out).columns["ward"]["sdtype"] == "ordinal"
+    domain.write_text(json.dumps(known | {"age": {}}))
+    status = run("measure", tmp_path / "wards.csv", *asked, "--out", tmp_path / "no.zip")
+    assert "or all types in --domain" in refused(status, capsys)
 
 
 def test_rows_of_published_tables(csv, tmp_path, capsys):

@@ -14,6 +14,8 @@ FACTS = {
     "age": {"sdtype": "numerical"},
     "net pay": {"sdtype": "numerical"},
     "seen": {"sdtype": "datetime"},
+    "a=b": {"sdtype": "numerical"},
+    "a": {"sdtype": "categorical"},
 }
 
 
@@ -36,6 +38,11 @@ FACTS = {
             {"what": "mean", "of": "net pay", "where": {"ward": "A"}, "minus": {"ward": "B"}},
         ),
         ("quantile 0.9 of net pay", {"what": "quantile", "of": "net pay", "q": 0.9}),
+        (
+            "share where a=b = 3 and a=x=y",
+            {"what": "share", "where": {"a=b": 3, "a": "x=y"}},
+        ),
+        ("share where a=b in 3..4", {"what": "share", "where": {"a=b": Between(3, 4)}}),
         ("table of ward x ill", {"what": "table", "of": ["ward", "ill"]}),
         ("table of ward, ill", {"what": "table", "of": ["ward", "ill"]}),
         (

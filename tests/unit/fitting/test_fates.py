@@ -33,10 +33,12 @@ from sdv_privpgd.columns.facts import CategoryFacts, NumberFacts
 from sdv_privpgd.columns.parser import read_facts
 from sdv_privpgd.columns.readings import Readable
 from sdv_privpgd.fitting.door import prepared
-from sdv_privpgd.fitting.mismatch import UNPARSED, _Seen
+from sdv_privpgd.fitting.mismatch import UNPARSED, _Seen, part_for_first
 from sdv_privpgd.fitting.options import parse_options
 from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD
-from sdv_privpgd.privacy.queries import GroupedMarginalQuery, MarginalQuery
+from sdv_privpgd.methods.pipeline import noise_of
+from sdv_privpgd.privacy.ledger import PrivacyLedger
+from sdv_privpgd.privacy.queries import Adjacency, GroupedMarginalQuery, MarginalQuery
 from sdv_privpgd.sources.csv import CsvFiles
 
 RNG = np.random.default_rng(0)
@@ -386,6 +388,18 @@ def test_noise_alone_does_not_say_that_rows_lie_beyond_what_is_told_apart(sdtype
     """Of so few rows that five deviations of one noisy count are thirteen times as many."""
     noise = np.array([0.0, 0.0, 9.0, 9.0])
     assert _Seen(read_facts("x", {"sdtype": sdtype}), noise, 13.0).misfit() is None
+
+
+@pytest.mark.parametrize("rows", [700, 900, 1_200])
+def test_the_first_question_sees_a_column_of_which_all_cells_are_other_ones(rows):
+    """A fit stops if five deviations less are most rows; two more, and it stops 98 of 100."""
+    words = {"sdtype": "categorical", "range_values": ["A", "B"], "other_value": "other"}
+    declared = {name: read_facts(name, words) for name in "abcd"}
+    ledger = PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE)
+    part = part_for_first(ledger, declared, rows)
+    noise = noise_of(ledger, [MarginalQuery((name,)) for name in declared], part)
+    assert ledger.budget / 100 < part <= ledger.budget / 20
+    assert noise * (5 + 2) <= rows / 2 * (1 + 1e-9)
 
 
 def test_a_name_of_several_lines_stands_on_one():

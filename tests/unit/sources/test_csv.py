@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from sdv_privpgd import Categorical, Numerical, check, fit_table
 from sdv_privpgd.cli.input_files import read_table
 from sdv_privpgd.cli.messages import CommandError
+from sdv_privpgd.columns import scalars
 from sdv_privpgd.columns.dialect import Dialect
 from sdv_privpgd.sources import csv
 from sdv_privpgd.sources.csv import CsvFiles, CsvSource
@@ -278,6 +279,23 @@ def test_no_cell_decides_whether_a_dtype_is_refused_and_none_is_changed(tmp_path
         one, other = batch.columns["number"].tolist()
         assert one == 1
         assert cell in ("x", "") or float(other) == float(cell)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "float64", "int64", "time64[us][pyarrow]"])
+@pytest.mark.parametrize("sdtype", ["numerical", "categorical", "boolean"])
+def test_a_cell_of_a_named_dtype_is_what_it_is_alone(tmp_path, sdtype, dtype):
+    dtypes = {"number": pd.api.types.pandas_dtype(dtype)}
+    how, path = Dialect(header=True, dtypes=dtypes), tmp_path / "table.csv"
+
+    def meant(*texts):
+        path.write_text("number,free\n" + "".join(f"{text},\n" for text in texts))
+        (batch,) = CsvSource(path, {"number": {"sdtype": sdtype}}, how).batches(["number"])
+        found = map(scalars.canonical, scalars.cells(batch.columns["number"]))
+        return [(type(value), value) for value in found]
+
+    for other in ("1", "word", ""):
+        for text in ("", "inf", "1e400", "300", "0"):
+            assert meant(text, other)[:1] == meant(text)
 
 
 def test_dtypes_of_no_column_and_files_that_change_are_told_without_a_cell(tmp_path):
