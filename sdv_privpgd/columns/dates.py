@@ -194,7 +194,7 @@ def _instant(cell: Any) -> int | None:
     kind = type(cell)
     if cell is pd.NaT or not issubclass(kind, date | np.datetime64):
         return None
-    try:
+    with contextlib.suppress(Exception):  # the cell brings its own time zone's code
         if issubclass(kind, pd.Timestamp):
             return _instant_of_timestamp(cell)
         if issubclass(kind, np.datetime64):
@@ -206,17 +206,15 @@ def _instant(cell: Any) -> int | None:
         microseconds = (since.days * 86_400 + since.seconds) * 10**6 + since.microseconds
         if (offset := cell.utcoffset()) is not None:
             microseconds -= (offset.days * 86_400 + offset.seconds) * 10**6 + offset.microseconds
-    except Exception:  # noqa: BLE001 - the cell brings its own time zone's code.
-        return None
-    return _clipped(1000 * microseconds)
+        return _clipped(1000 * microseconds)
+    return None
 
 
 def _instant_of_timestamp(timestamp: pd.Timestamp) -> int:
     """Nanoseconds since 1970 in UTC, from ``EARLIEST`` to ``LATEST``."""
-    try:
+    with contextlib.suppress(OverflowError):
         return _clipped(timestamp.value)  # ``value`` is in UTC, whatever the time zone.
-    except OverflowError:
-        return LATEST if timestamp.year > _EPOCH.year else EARLIEST
+    return LATEST if timestamp.year > _EPOCH.year else EARLIEST
 
 
 def _clipped(nanoseconds: int) -> int:
@@ -258,9 +256,8 @@ def _read_texts(texts: set[str], datetime_format: str | None) -> dict[str, int |
 
 def _read_text(text: str, datetime_format: str | None) -> int | None:
     """The instant of a single string, also of one outside pandas' range."""
-    try:
+    with contextlib.suppress(Exception):  # other people's parsers; what they raise is of the cell
         if datetime_format is None:
             return _instant(pd.Timestamp(text.strip()))
         return _instant(datetime.strptime(text, datetime_format))
-    except Exception:  # noqa: BLE001 - other people's parsers; what they raise is about the cell.
-        return None
+    return None

@@ -21,6 +21,7 @@ from uuid import UUID
 import numpy as np
 import pandas as pd
 
+from sdv_privpgd.base.arguments import SourceError
 from sdv_privpgd.columns.number_formats import NumberFormat
 from sdv_privpgd.columns.units import zone_of
 from sdv_privpgd.columns.values import Value
@@ -44,11 +45,19 @@ MOMENTS = datetime.time, datetime.datetime, pd.Timestamp
 
 
 @contextlib.contextmanager
-def quiet() -> Iterator[None]:
-    """Silences pandas and NumPy: whether they warn may depend on private cells."""
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
-        yield
+def quiet(called: str = "A column") -> Iterator[None]:
+    """Hides warnings, and turns exceptions into a ``SourceError`` that names their kind alone.
+
+    What pandas, NumPy and readers of files say may depend on private cells, and quote them.
+    """
+    try:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            yield
+    except (SourceError, MemoryError):
+        raise
+    except Exception as error:  # noqa: BLE001 - any library's
+        raise SourceError(f"{called} cannot be read: {type(error).__name__}.") from None
 
 
 def plain(cell: Any) -> Plain | None:
@@ -88,10 +97,9 @@ def category(cell: Any) -> Plain | datetime.time | datetime.date | None:
         return None
     if kind is not pd.Timestamp:
         return cell
-    try:
+    with contextlib.suppress(ValueError):  # of a year above 9999
         return cell.to_pydatetime(warn=False)
-    except ValueError:  # a year above 9999
-        return None
+    return None
 
 
 def canonical(cell: Any) -> Value | None:
@@ -314,7 +322,6 @@ def number_in(cell: Any, written: NumberFormat | None) -> Number | None:
 
 def real(number: Number) -> float:
     """The nearest float, infinite beyond the largest."""
-    try:
+    with contextlib.suppress(OverflowError):
         return float(number)
-    except OverflowError:
-        return np.inf if number > 0 else -np.inf
+    return np.inf if number > 0 else -np.inf

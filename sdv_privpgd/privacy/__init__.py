@@ -22,23 +22,23 @@ An auditor reads these files, in this order, with their lines of code:
     ``columns/encoding.py``         36  columns to codes
     ``columns/readings.py``        137  cells of which little is known to codes
     ``columns/recoding.py``        104  codes for missing, and groups of codes
-    ``columns/scalars.py``         197  numbers, truths and text of cells
+    ``columns/scalars.py``         200  numbers, truths and text of cells
     ``columns/number_formats.py``   48  numbers as they are written
-    ``columns/dates.py``           171  dates of cells
+    ``columns/dates.py``           168  dates of cells
     ``sources/source.py``           83  what rows come from
     ``sources/frames.py``           34  frames of pandas
     ``sources/people.py``          122  no more than so many rows of a person
 
 These are 2,400 lines of code. Who has rows in files, databases or clusters, or wants them in order,
-reads, of these 1,522 what the rows come through; they hand out cells, keep none but those of rows
+reads, of these 1,519 what the rows come through; they hand out cells, keep none but those of rows
 before, and count none but for the cluster:
 
-    ``sources/locate.py``         144  the source of what a user has, as it is to be read
-    ``sources/redaction.py``         41  messages that could quote a cell
+    ``sources/locate.py``         151  the source of what a user has, as it is to be read
+    ``sources/redaction.py``         25  messages that could quote a cell
     ``sources/files.py``            76  files of Parquet
-    ``sources/arrow.py``           151  batches of Arrow, and tables of other libraries
+    ``sources/arrow.py``           155  batches of Arrow, and tables of other libraries
     ``sources/csv.py``             322  files of text, their names, and dtypes that a user names
-    ``sources/texts.py``           114  what a text means
+    ``sources/texts.py``           116  what a text means
     ``sources/spark.py``           267  tallies to the workers of a cluster
     ``sources/families.py``        323  rows of tables that belong together
     ``sources/visits.py``           84  at most so many rows of a person, in order

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from sdv_privpgd.base import cached_property
 from sdv_privpgd.columns.arrow_dtypes import INDEX, dtypes_of, schema_of_polars
-from sdv_privpgd.sources.redaction import withheld
+from sdv_privpgd.columns.scalars import quiet
 from sdv_privpgd.sources.source import BLOCK, Batch, Source, SourceError
 
 Scan = Callable[..., Iterable[pa.RecordBatch]]
@@ -52,7 +52,7 @@ class ArrowSource:
         if self._sorts is None:
             return self
         made = copy(self)
-        with withheld(f"{self._called}, sorted by {', '.join(by)},"):
+        with quiet(f"{self._called}, sorted by {', '.join(by)},"):
             self._sorts(list(by))
         vars(made)["_scan"] = partial(self._scan, by=list(by))
         return made
@@ -62,23 +62,23 @@ class ArrowSource:
 
     def batches(self, names: Sequence[str]) -> Iterator[Batch]:
         number, read = max(self._number, 1), 0
-        with withheld(self._called):
+        with quiet(self._called):
             batches = iter(self._scan(list(names)))
         while True:
-            with withheld(self._called):
+            with quiet(self._called):
                 batch = next(batches, None)
                 if batch is None:
                     return
                 parts = [batch.slice(at, BLOCK) for at in range(0, batch.num_rows, BLOCK)]
             for part in parts:
                 read += part.num_rows
-                with withheld(self._called):
+                with quiet(self._called):
                     columns = {name: series_of(part.column(name)) for name in names}
                 yield Batch(min(read / number, 1.0), columns)
 
     @cached_property
     def _number(self) -> int:
-        with withheld(self._called):
+        with quiet(self._called):
             return self._count()
 
 
@@ -169,7 +169,7 @@ def of_polars(table: Any) -> Source:
         for part in table.select(names).collect_batches(chunk_size=BLOCK):
             yield from part.to_arrow().to_batches()
 
-    with withheld(called):
+    with quiet(called):
         schema = schema_of_polars(polars.DataFrame(schema=table.collect_schema()))
     count = lambda: table.select(polars.len()).collect().item()
     return ArrowSource(schema, collected, count, called)
@@ -191,7 +191,7 @@ def of_duckdb(relation: Any) -> Source:
         read = getattr(chosen, "to_arrow_reader", None) or chosen.fetch_record_batch
         return read(BLOCK)
 
-    with withheld(called):
+    with quiet(called):
         schema = relation.limit(0).to_arrow_table().schema
     count = lambda: int(relation.aggregate("count(*)").fetchall()[0][0])
     sorts = lambda by: relation.limit(0).order(quoted(by)).to_arrow_table()
@@ -209,7 +209,7 @@ def of_ibis(table: Any) -> Source:
         chosen = chosen.order_by(by) if by else chosen
         return chosen.to_pyarrow_batches(chunk_size=BLOCK)
 
-    with withheld(called):
+    with quiet(called):
         schema = table.schema().to_pyarrow()
     count = lambda: int(table.count().execute())
     sorts = lambda by: table.order_by(by).limit(0).to_pyarrow()

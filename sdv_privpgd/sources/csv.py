@@ -31,8 +31,8 @@ from sdv_privpgd.base.files import KNOWN, Kind, files_of, kind_of
 from sdv_privpgd.base.words import listed
 from sdv_privpgd.columns.column import EXACT_IN_FLOAT
 from sdv_privpgd.columns.dialect import RENAME, SAY, Dialect, Facts, missing_words
+from sdv_privpgd.columns.scalars import quiet
 from sdv_privpgd.sources import texts
-from sdv_privpgd.sources.redaction import withheld
 from sdv_privpgd.sources.source import Batch, SourceError
 from sdv_privpgd.sources.texts import signs_of
 
@@ -300,7 +300,7 @@ class _Footless:
 @contextmanager
 def parsing(path: Path, what: str = "text") -> Iterator[None]:
     """Hides a parser's messages, which may quote the file's cells, behind a ``SourceError``."""
-    with withheld(f"{path}, as {what},"):
+    with quiet(f"{path}, as {what},"):
         # The first data row has more fields than there are names.
         warnings.simplefilter("error", pd.errors.ParserWarning)
         try:

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from sdv_privpgd.base.files import PARQUET, files_of
+from sdv_privpgd.columns.scalars import quiet
 from sdv_privpgd.sources.csv import CsvSource
-from sdv_privpgd.sources.redaction import withheld
 from sdv_privpgd.sources.source import Source, SourceError
 
 
@@ -41,7 +41,7 @@ def _of_parquet(paths: Sequence[Path], facts: Collection[str]) -> Source:
     called = _called(paths)
     schemas = []
     for path in paths:
-        with withheld(str(path)):
+        with quiet(str(path)):
             schemas.append(pyarrow.parquet.read_schema(path))
     schema = _common(paths, schemas, facts)
     # A file's texts stay numbers of its dictionary: nobody reads them again and again.

@@ -1,14 +1,10 @@
-"""Hides what an exception would show of rows: other programs' words, and our own frames' cells."""
+"""Hides what the frames of an exception would show of rows."""
 
 import sys
 import traceback
-import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import wraps
 from typing import ParamSpec, TypeVar
-
-from sdv_privpgd.sources.source import SourceError
 
 _Given = ParamSpec("_Given")
 _Found = TypeVar("_Found")
@@ -42,19 +38,3 @@ def _clear(error: BaseException, before: BaseException | None) -> None:
         error.__context__ = before
     if cause is not None and cause is not before:
         _clear(cause, before)
-
-
-@contextmanager
-def withheld(called: str) -> Iterator[None]:
-    """Turns every exception into a ``SourceError`` that names its kind alone; hides warnings."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    except (SourceError, MemoryError):
-        raise
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise SourceError(f"{called} cannot be read: {reason}.") from None
-    except Exception as error:  # noqa: BLE001 - any library's
-        raise SourceError(f"{called} cannot be read: {type(error).__name__}.") from None

@@ -39,9 +39,9 @@ import pyarrow as pa
 from sdv_privpgd.base import cached_property
 from sdv_privpgd.columns.arrow_dtypes import dtypes_of_spark, zone_of_spark
 from sdv_privpgd.columns.dtypes import is_whole
+from sdv_privpgd.columns.scalars import quiet
 from sdv_privpgd.sources.arrow import series_of
 from sdv_privpgd.sources.people import person_of
-from sdv_privpgd.sources.redaction import withheld
 from sdv_privpgd.sources.source import BLOCK, Batch, Columns, SourceError, Tally, Total, free_name
 
 ROW = "part long, total binary"
@@ -93,7 +93,7 @@ class SparkSource:
                 "DataFrame of stored rows."
             )
         self._frame, self._session = frame, frame.sparkSession
-        with withheld(_CALLED):
+        with quiet(_CALLED):
             fields = list(frame.schema.fields)
             self._zone = zone_of_spark(self._session.conf.get("spark.sql.session.timeZone"))
         self.names = [field.name for field in fields]
@@ -229,7 +229,7 @@ def _hashed(cell: str) -> str:
 @contextmanager
 def _quoting_no_worker() -> Iterator[None]:
     """Names the kind alone of an exception, here or on a worker."""
-    with withheld(_CALLED):
+    with quiet(_CALLED):
         try:
             yield
         except Exception as error:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -17,15 +18,15 @@ from canaries import TEXT, traces
 from commands import run
 
 import sdv_privpgd
-from sdv_privpgd import FittedTable
+from sdv_privpgd import Categorical, Datetime, FittedTable, Numerical, fit_table
 from sdv_privpgd.cli.input_files import convert, open_table, read_table
 from sdv_privpgd.cli.messages import CommandError
 from sdv_privpgd.columns.dialect import Dialect
+from sdv_privpgd.columns.scalars import quiet
 from sdv_privpgd.sources import arrow, csv, spark
 from sdv_privpgd.sources.arrow import ArrowSource
 from sdv_privpgd.sources.csv import CsvFiles, CsvSource, parsing
 from sdv_privpgd.sources.locate import open_source
-from sdv_privpgd.sources.redaction import withheld
 from sdv_privpgd.sources.source import SourceError
 
 FACTS = {"age": {"sdtype": "numerical"}, "ward": {"sdtype": "categorical"}}
@@ -197,10 +198,11 @@ def test_the_command_leaves_lines_out_below_rows_of_text_and_of_sheets(tmp_path,
 
 
 PACKAGE = Path(sdv_privpgd.__file__).parent
-FILES = [*(PACKAGE / "sources").glob("*.py"), *(PACKAGE / "privacy").glob("*.py")]
+FILES = [*(PACKAGE / "sources").glob("*.py"), *(PACKAGE / "privacy").glob("*.py"),
+         PACKAGE / "columns" / "scalars.py"]  # fmt: skip
 PUBLIC = {"type", "isinstance", "ended_with"}
 """What may be called on an error that was caught. The last one looks for a kind, a single word."""
-GUARDS = [lambda: withheld("x"), lambda: parsing(Path("x")), spark._silenced]
+GUARDS = [lambda: quiet("x"), lambda: parsing(Path("x")), spark._silenced]
 ERRORS = [
     ValueError(TEXT), KeyError(TEXT), OSError(f"cannot read {TEXT}"),
     OSError(5, "Input/output error", TEXT), UnicodeDecodeError("utf-8", TEXT.encode(), 0, 1, TEXT),
@@ -233,6 +235,15 @@ def test_no_guard_lets_a_message_pass(guard, error):
             raise error
 
     assert traces(told_of(read)) == []
+
+
+@pytest.mark.parametrize("declared", [Categorical(["a"]), Numerical(0, 5), Datetime()])
+def test_text_in_a_frame_that_is_no_text_is_not_quoted(declared):
+    text = TEXT.encode() + b"\xff"
+    ends = np.array([0, len(text)], dtype=np.int32)
+    broken = pa.Array.from_buffers(pa.string(), 1, [None, pa.py_buffer(ends), pa.py_buffer(text)])
+    frame = pd.DataFrame({"x": pd.arrays.ArrowExtensionArray(broken)})
+    assert traces(told_of(lambda: fit_table(frame, {"x": declared}, 1.0, allow_lost=["x"]))) == []
 
 
 @pytest.mark.parametrize("error", [ERRORS[0], ERRORS[2]], ids=["ValueError", "OSError"])
