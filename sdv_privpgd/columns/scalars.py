@@ -246,7 +246,7 @@ def cells(series: pd.Series) -> list:
         # shows none of the first and last hours that nanoseconds hold: they are read as others.
         utc = series.dt.tz_convert("UTC").astype(pd.DatetimeTZDtype(series.dt.unit, "UTC"))
         return [each.tz_convert(zone) for each in utc.clip("1678-01-01", "2262-04-11")]
-    if getattr(series.dtype, "type", None) is datetime.date:  # Arrow has years that Python has not
+    if series.dtype.type is datetime.date:  # Arrow has years that Python has not
         moments = series.astype("timestamp[ms][pyarrow]").astype("M8[ms]")
         series = moments.clip("0001-01-01", "9999-12-31").dt.date
     return list(series.to_numpy(dtype=object))
@@ -287,8 +287,9 @@ def distinct(series: pd.Series) -> tuple[list, np.ndarray | slice]:
     kinds = set(map(id, map(type, listed)))
     if not kinds <= _COMPARABLE or len(kinds & _NUMBERS) > 1:  # 1, 1.0 and True are equal
         return listed, slice(None)
-    places, found = pd.factorize(np.array(listed, dtype=object))
-    return [*found, None], places
+    place_of: dict = {}  # pandas' own would end text at its first NUL
+    places = np.array([place_of.setdefault(cell, len(place_of)) for cell in listed], dtype=np.int64)
+    return [*place_of, None], places
 
 
 def filled(values: list, dtype: type) -> tuple[np.ndarray, np.ndarray]:
@@ -299,10 +300,8 @@ def filled(values: list, dtype: type) -> tuple[np.ndarray, np.ndarray]:
 
 def whole(number: Number | None) -> int | None:
     """The nearest whole number, ties to even, clipped to ``LARGEST_WHOLE``."""
-    if number is None:
-        return None
     # Clip before rounding, because the digits of Decimal("1e999999999") do not fit in memory.
-    return round(max(min(number, LARGEST_WHOLE), -LARGEST_WHOLE))
+    return None if number is None else round(max(min(number, LARGEST_WHOLE), -LARGEST_WHOLE))
 
 
 def number_in(cell: Any, written: NumberFormat | None) -> Number | None:

@@ -22,14 +22,14 @@ An auditor reads these files, in this order, with their lines of code:
     ``columns/encoding.py``         36  columns to codes
     ``columns/readings.py``        137  cells of which little is known to codes
     ``columns/recoding.py``        104  codes for missing, and groups of codes
-    ``columns/scalars.py``         200  numbers, truths and text of cells
+    ``columns/scalars.py``         199  numbers, truths and text of cells
     ``columns/number_formats.py``   48  numbers as they are written
     ``columns/dates.py``           168  dates of cells
     ``sources/source.py``           83  what rows come from
     ``sources/frames.py``           34  frames of pandas
     ``sources/people.py``          122  no more than so many rows of a person
 
-These are 2,400 lines of code. Who has rows in files, databases or clusters, or wants them in order,
+These are 2,399 lines of code. Who has rows in files, databases or clusters, or wants them in order,
 reads, of these 1,519 what the rows come through; they hand out cells, keep none but those of rows
 before, and count none but for the cluster:
 

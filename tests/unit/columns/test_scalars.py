@@ -11,8 +11,11 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from sdv_privpgd.base.arguments import SourceError
 from sdv_privpgd.columns import scalars
+from sdv_privpgd.columns.encoders import encode
 from sdv_privpgd.columns.readings import STEPS, steps_of
+from sdv_privpgd.columns.schema import Schema
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -96,6 +99,30 @@ def test_days_of_arrow_that_python_has_not_are_its_first_and_last_ones(kind, end
     days = pa.Array.from_buffers(kind, 3, [None, pa.py_buffer(held)])
     column = pd.Series(pd.arrays.ArrowExtensionArray(days))
     assert [cell.year for cell in scalars.cells(column)] == [1, 1970, 9999]
+
+
+def test_a_moment_beyond_the_years_of_python_is_no_category():
+    assert scalars.category(pd.Timestamp(np.datetime64("12000-01-01", "s"))) is None
+
+
+def test_words_that_differ_in_what_ends_them_are_two():
+    listed, places = scalars.distinct(pd.Series(["a", "a\0", "a"], dtype=object))
+    assert (listed, places.tolist()) == (["a", "a\0", None], [0, 1, 0])
+
+
+def test_a_word_with_a_nul_is_read_as_it_is_alone():
+    facts = {"sdtype": "categorical", "range_values": ["a", "b"], "other_value": "other"}
+    (column,) = Schema.from_sdv({"x": facts}).columns
+    codes = [encode(column, pd.Series([first, "a\0"]))[0].tolist() for first in "ab"]
+    assert codes == [[0, 2], [1, 2]]
+
+
+def test_what_is_raised_while_cells_are_read_says_its_kind_alone():
+    with pytest.raises(SourceError) as caught, scalars.quiet():
+        raise KeyError("Jane")
+    assert str(caught.value) == "A column cannot be read: KeyError."
+    with pytest.raises(SourceError, match="has no cells"), scalars.quiet("x"):
+        raise SourceError("The column has no cells")
 
 
 def test_a_cell_is_there_unless_it_is_missing_or_of_spaces_alone():
