@@ -7,7 +7,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sdv_privpgd.base.words import listed
 from sdv_privpgd.cli import linked_tables
 from sdv_privpgd.cli.checkpoint import Session, facts_of, finished, rescued, unfinished
 from sdv_privpgd.cli.fit_options import declared, people_of, planned_ledger, questions, unweighted
@@ -15,6 +14,7 @@ from sdv_privpgd.cli.input_files import (
     kept_of,
     kind_read,
     kind_written,
+    open_described,
     open_table,
     reading,
     tables_in,
@@ -41,7 +41,7 @@ from sdv_privpgd.cli.output_files import (
     with_page,
     write_out,
 )
-from sdv_privpgd.columns.dialect import Facts, on_words
+from sdv_privpgd.columns.dialect import on_words
 from sdv_privpgd.columns.facts import CategoryFacts
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.door import checked, prepared
@@ -100,7 +100,7 @@ def synthesize(arguments: Namespace) -> None:
             )
             arguments.say_spent = session.say_spent
             with session.kept():
-                table = _opened(arguments, tables, asks.facts)
+                table = open_described(tables, reading(arguments, tables[0]), asks.facts)
                 _require_rows(arguments, table)
                 with own_errors(ValueError):
                     allowed = [n for n in arguments.allow_lost if n in description.columns]
@@ -124,14 +124,6 @@ def synthesize(arguments: Namespace) -> None:
                 session.run(running, is_quiet=arguments.quiet, stops=True, said=before)
                 _write_results(arguments, session, report, table)
     _print_report(arguments, session)
-
-
-def _opened(arguments: Namespace, tables: Sequence[Path], facts: Facts) -> Source:
-    """The table, of which it says the columns that nothing describes."""
-    table = open_table(tables, reading(arguments, tables[0]), facts)
-    if others := [name for name in table.names if name not in facts]:
-        say(f"Left out: {listed(others)}. Nothing that was given says what they hold.")
-    return table
 
 
 def _priors_of(
@@ -210,7 +202,7 @@ def plan(arguments: Namespace) -> None:
             raise CommandError("--rows is needed: under add_remove their number is private.")
         if not tables:
             raise CommandError("A plan needs --rows, or a table to count them in.")
-        table = _opened(arguments, tables, asks.facts)
+        table = open_described(tables, reading(arguments, tables[0]), asks.facts)
         _require_rows(arguments, table)
         rows = table.num_rows()
     with own_errors(ValueError):
@@ -236,7 +228,7 @@ def check(arguments: Namespace) -> None:
     else:
         tables = tables_in(arguments.table)
         asks = questions(arguments, tables, stops=False)
-        table = _opened(arguments, tables, asks.facts)
+        table = open_described(tables, reading(arguments, tables[0]), asks.facts)
         with own_errors(ValueError):
             prior = _priors_of(arguments, tables, asks.parts[1])
             settings, description, rows, refused = checked(*asks.parts, table, prior)
@@ -349,7 +341,8 @@ def measure(arguments: Namespace) -> None:
         out = outputs.required("--out", arguments.out, is_paid=True)
         try:
             with journal.ahead(planned, arguments.max_epsilon):
-                table = _opened(arguments, tables, {**found.sdtypes, **weights, **columns})
+                facts = {**found.sdtypes, **weights, **columns}
+                table = open_described(tables, reading(arguments, tables[0]), facts)
                 said = ("epsilon", "delta", "site", "adjacency", "method", "num_bins", "target")
                 options = {name: getattr(arguments, name) for name in said}
                 with own_errors(ValueError):  # public: no cell was read

@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 
 from sdv_privpgd.base.files import KNOWN, Kind, files_of, kind_of
+from sdv_privpgd.base.words import listed
 from sdv_privpgd.cli.messages import CommandError, own_errors, say
 from sdv_privpgd.columns.declarations import Boolean, TimeOfDay
 from sdv_privpgd.columns.dialect import Dialect, Facts, missing_words, percent_of
@@ -194,6 +195,16 @@ def tables_in(given: Sequence[Path]) -> list[Path]:
 
 
 @own_errors()
+def open_described(
+    paths: Sequence[Path], how: Dialect, facts: Facts, out: Collection[str] = ()
+) -> Source:
+    """The table, of which it says the columns that nothing describes, and that are not left out."""
+    table = open_table(paths, how, facts)
+    if others := [name for name in table.names if name not in facts and name not in out]:
+        say(f"Left out of {paths[0].name}: {listed(others)}. Nothing given describes them.")
+    return table
+
+
 def open_table(paths: Sequence[Path], how: Dialect, facts: Facts) -> Source:
     """The rows of files that ``tables_in`` has found. Text and Parquet are read in batches."""
     form = _form(paths, how)

@@ -1,7 +1,7 @@
 """Tables that belong together, from the shell: ``synthesize`` and ``plan`` with several tables."""
 
 from argparse import Namespace
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -11,7 +11,14 @@ from sdv_privpgd.base.progress import one_step, shown
 from sdv_privpgd.base.words import grouped, listed
 from sdv_privpgd.cli.checkpoint import kept_in
 from sdv_privpgd.cli.fit_options import Declared, detected, question
-from sdv_privpgd.cli.input_files import kept_of, open_table, read_table, reading, tables_in
+from sdv_privpgd.cli.input_files import (
+    kept_of,
+    open_described,
+    open_table,
+    read_table,
+    reading,
+    tables_in,
+)
 from sdv_privpgd.cli.journal import Journal
 from sdv_privpgd.cli.messages import CommandError, own_errors, report_in_options, say, say_each
 from sdv_privpgd.cli.metadata_files import read_constraints, read_json
@@ -66,7 +73,7 @@ def synthesize(arguments: Namespace) -> None:
             for name in paths
         }
         with journal.ahead(linked.ledger, arguments.max_epsilon):
-            sources = _opened(arguments, linked, paths)
+            sources = _opened(arguments, linked, paths, out)
             with own_errors(ValueError):
                 allowed = _by_table(name for name in arguments.allow_lost if name not in out)
                 running = RunningTables.of(linked, sources, allowed, _prior(arguments, linked))
@@ -101,7 +108,7 @@ def _prior(arguments: Namespace, linked: TablesSettings) -> Prior | None:
             "--prior takes one kept model of such tables here, a .zip file, or a file of each "
             f"table, named as it: {', '.join(linked.tree.tables)}."
         )
-    opened = _opened(arguments, linked, public, may_lack=True)
+    opened = _opened(arguments, linked, public)
     return Prior(opened, name=", ".join(map(str, given)))
 
 
@@ -191,8 +198,9 @@ def plan(arguments: Namespace) -> None:
 
 def check(arguments: Namespace) -> Report:
     """Returns what becomes of the columns of the tables, and writes it as a page if asked to."""
-    linked, paths, _ = _linked_settings(arguments, "prior")
-    return with_page(arguments, lambda: tables_report(linked, _opened(arguments, linked, paths)))
+    linked, paths, out = _linked_settings(arguments, "prior")
+    sources = _opened(arguments, linked, paths, out)
+    return with_page(arguments, lambda: tables_report(linked, sources))
 
 
 def audit(arguments: Namespace) -> Report:
@@ -207,16 +215,22 @@ def _opened(
     arguments: Namespace,
     linked: TablesSettings,
     paths: Mapping[str, Path],
-    *,
-    may_lack: bool = False,
+    out: Sequence[str] | None = None,
 ) -> dict[str, Source]:
-    """The tables, of which no row is read yet. Columns ``may_lack`` of what is public."""
-    found = {}
+    """The tables, of which no row is read yet.
+
+    It says which columns nothing describes, but for those that are left ``out``. Without these
+    the tables are public, and may lack columns.
+    """
+    names, found = _by_table(out or ()), {}
     for name, path in paths.items():
-        own = tables_in([path])
-        how, facts = reading(arguments, own[0]), _facts(linked, name)
-        held = open_table(own, how, {}).names if may_lack else facts
-        found[name] = open_table(own, how, {c: each for c, each in facts.items() if c in held})
+        own, facts = tables_in([path]), _facts(linked, name)
+        how = reading(arguments, own[0])
+        if out is None:
+            held = open_table(own, how, {}).names
+            found[name] = open_table(own, how, {c: each for c, each in facts.items() if c in held})
+        else:
+            found[name] = open_described(own, how, facts, names.get(name, ()))
     return found
 
 
@@ -276,7 +290,7 @@ def _linked_settings(
         )
         linked = replace(linked, questions=_questions(arguments, linked))
         linked.require()
-    return linked, paths, out
+    return linked, paths, [*out, *getattr(arguments, "drop", ())]
 
 
 def _questions(arguments: Namespace, linked: TablesSettings) -> dict[str, list[Question]]:

@@ -34,7 +34,7 @@ reads, of these 1,519 what the rows come through; they hand out cells, keep none
 before, and count none but for the cluster:
 
     ``sources/locate.py``         151  the source of what a user has, as it is to be read
-    ``sources/redaction.py``         25  messages that could quote a cell
+    ``sources/redaction.py``         25  frames of exceptions that hold cells
     ``sources/files.py``            76  files of Parquet
     ``sources/arrow.py``           155  batches of Arrow, and tables of other libraries
     ``sources/csv.py``             322  files of text, their names, and dtypes that a user names

@@ -227,6 +227,13 @@ def test_a_parents_own_count_is_that_of_its_rows(folder):
     assert (persons["no"] == 1 + persons.groupby("home").cumcount()).all()
 
 
+def test_columns_of_a_table_that_nothing_describes_are_named(folder, capsys):
+    persons = pd.read_csv(folder / "persons.csv", dtype=str)
+    persons.assign(city="Berlin").to_csv(folder / "persons.csv", index=False)
+    assert fit(folder, "--quiet", "--rows", 50) == 0
+    assert "Left out of persons.csv: city. Nothing given" in capsys.readouterr().err
+
+
 def test_types_are_detected_where_nobody_says_them_and_what_would_be_lost_stops(folder, capsys):
     persons = pd.read_csv(folder / "persons.csv")
     persons = persons.assign(city="Berlin", email=[f"{row}@x.org" for row in range(len(persons))])

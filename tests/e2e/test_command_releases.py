@@ -90,7 +90,7 @@ def test_columns_of_the_table_that_nothing_describes_are_named(csv, tmp_path, ca
         "measure": ("--site", "North", "--out", tmp_path / "out.zip"),
     }
     run(command, csv, "--epsilon", 1, *documents(tmp_path), *more.get(command, ()))
-    assert "Left out: region. Nothing that was given says" in capsys.readouterr().err
+    assert f"Left out of {csv.name}: region. Nothing given" in capsys.readouterr().err
 
 
 def test_types_that_the_domain_says_need_no_metadata_and_beat_it(csv, tmp_path, capsys):
