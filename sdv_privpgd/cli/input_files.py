@@ -194,7 +194,6 @@ def tables_in(given: Sequence[Path]) -> list[Path]:
     return found
 
 
-@own_errors()
 def open_described(
     paths: Sequence[Path], how: Dialect, facts: Facts, out: Collection[str] = ()
 ) -> Source:
@@ -205,6 +204,7 @@ def open_described(
     return table
 
 
+@own_errors()
 def open_table(paths: Sequence[Path], how: Dialect, facts: Facts) -> Source:
     """The rows of files that ``tables_in`` has found. Text and Parquet are read in batches."""
     form = _form(paths, how)

@@ -200,8 +200,9 @@ def test_criteria_are_about_rows_and_each_table_has_its_own(fitted):
     asked = {"people": [*ages, ill, Criterion(what="unique", of=["ill"], below=0)]}
     asked["homes"] = [Criterion(what="share", where={"number of people": 0}, within=0.1)]
     found = model.accept(asked, given)
-    said = ["met", "cannot be told", "met", "met", "met"]
-    assert [each.verdict for each in found.verdicts] == said
+    mean, too_close, *others = [each.verdict for each in found.verdicts]
+    assert {mean, *others} == {"met"}
+    assert too_close != "met"  # a mean is not known to a hundredth of a year
     people = {f"people: {said}" for said in ("Mean of age", "Rows that are unique in ill")}
     assert {each.question for each in found.verdicts} > people
     own, told = found.verdicts[0], model.answer("mean", "people", of="age")

@@ -262,7 +262,8 @@ class TestWrittenAhead:
         from sdv_privpgd.cli import fits, input_files
 
         real = input_files.open_table
-        monkeypatch.setattr(fits, "open_table", opened)
+        for place in (fits, input_files):
+            monkeypatch.setattr(place, "open_table", opened)
         return found
 
     def test_by_every_command(self, csv, ledger, tmp_path, seen):
