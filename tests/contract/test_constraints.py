@@ -202,14 +202,15 @@ def test_nothing_declared_is_enough():
 
 BEHIND = {
     "whole": (np.arange(50, 90), np.arange(40)),
-    "whole against real": (np.arange(50, 90), np.linspace(-3, 2.5, 40)),
-    "real against decimals": (np.linspace(50, 90, 40), np.arange(40) / 10),
+    "whole against real": (np.repeat(np.arange(50, 90), 10), np.linspace(-3, 2.5, 400)),
+    "real against decimals": (np.linspace(50, 90, 400), np.arange(400) / 100),
     "days against months": (
         pd.date_range("2020-03-01", periods=40).strftime("%Y-%m-%d"),
         pd.date_range("2016-01-01", periods=40, freq="MS").strftime("%Y-%m"),
     ),
 }
-"""Values of which each of the first is above each of the second."""
+"""Values of which each of the first is above each of the second. Few rows share one: values that
+many share may be found one by one, and such a column has no ends that could be widened."""
 
 
 @pytest.mark.parametrize(
