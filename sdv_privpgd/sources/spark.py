@@ -222,8 +222,11 @@ def _quoted(name: str) -> str:
 
 
 def _hashed(cell: str) -> str:
-    """What a hash is made of, for a cell: by itself it passes over missing ones."""
-    return f"isnull({cell}), CAST({cell} AS STRING)"
+    """What a hash is made of, for a cell: by itself it passes over missing ones.
+
+    Servers may refuse bytes that are no text: to raise then would tell of a cell.
+    """
+    return f"isnull({cell}), TRY_CAST({cell} AS STRING)"
 
 
 @contextmanager

@@ -417,13 +417,14 @@ def test_no_more_than_so_many_rows_of_a_person_are_read(spark, most):
     assert other.total(["x"], Cells())["x"] != which  # another key
 
 
-@pytest.mark.parametrize("kind", ["text", "whole numbers", "floats"])
+@pytest.mark.parametrize("kind", ["text", "whole numbers", "floats", "bytes"])
 def test_workers_spell_people_as_everybody_does(spark, kind):
     whose = np.arange(60) % 20
     spelled = [str, "0{}".format, "{}.0 ".format]
     texts = [spelled[row // 20](who) for row, who in enumerate(whose.tolist())]
-    who = {"text": texts, "whole numbers": whose + 2**60, "floats": whose / 2}[kind]
-    frame = pd.DataFrame({"who": who, "x": range(60)})
+    who = {"text": texts, "whole numbers": whose + 2**60, "floats": whose / 2}
+    who["bytes"] = [text.encode() for text in texts]
+    frame = pd.DataFrame({"who": who[kind], "x": [b"no text: \xff"] * 60})
     source = of_people(open_source(spark.createDataFrame(frame).repartition(4)), "who", 2, True)
     assert source.num_rows() == 40
     assert source.total(["number"], Cells())["number"] == {"2": 40}
