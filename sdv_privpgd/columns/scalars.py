@@ -68,8 +68,6 @@ def plain(cell: Any) -> Plain | None:
     kind = type(cell)
     if kind is str or kind is int or kind is bool or kind is bytes:
         return cell
-    if kind is bytearray:  # as workers of Spark have bytes
-        return bytes(cell)
     # Only unbound methods and issubclass are used, so no code of a subclass is called.
     if issubclass(kind, str):
         return str.__str__(cell)

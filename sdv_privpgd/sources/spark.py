@@ -179,7 +179,7 @@ class SparkSource:
         whose = f"__whose_{secrets.token_hex(8)}"
         spelled = _quoted(person)
         if not is_whole(self.dtypes.get(person)):
-            self._session.udf.register(_SPELLING, person_of, "string")
+            self._session.udf.register(_SPELLING, _person_of, "string")
             spelled = f"{_SPELLING}({spelled})"
         window = f"PARTITION BY {whose} ORDER BY {drawn}"
         columns = ["*", f"row_number() OVER ({window}) AS {place}"]
@@ -217,6 +217,11 @@ class SparkSource:
             ) from error
 
 
+def _person_of(cell: Any) -> str | None:
+    """Whose row it is. Workers may have bytes as an array of them."""
+    return person_of(bytes(cell) if type(cell) is bytearray else cell)
+
+
 def _quoted(name: str) -> str:
     return "`{}`".format(name.replace("`", "``"))
 
@@ -232,7 +237,7 @@ def _hashed(cell: str) -> str:
 @contextmanager
 def _quoting_no_worker() -> Iterator[None]:
     """Names the kind alone of an exception, here or on a worker."""
-    with quiet(_CALLED):
+    with quiet(_CALLED), _unlogged():
         try:
             yield
         except Exception as error:
@@ -240,6 +245,22 @@ def _quoting_no_worker() -> Iterator[None]:
             if kind is None:
                 raise
             raise SourceError(f"{_CALLED} cannot be read: a worker's {kind}.") from None
+
+
+@contextmanager
+def _unlogged() -> Iterator[None]:
+    """PySpark logs what a query has failed of, with cells, by loggers of its own: not in here."""
+    from pyspark.logger import PySparkLogger
+
+    found = [PySparkLogger.getLogger(f"{each}QueryContextLogger") for each in ("SQL", "DataFrame")]
+    silent: Any = lambda record: False
+    for each in found:
+        each.addFilter(silent)
+    try:
+        yield
+    finally:
+        for each in found:
+            each.removeFilter(silent)
 
 
 @contextmanager

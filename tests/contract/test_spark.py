@@ -9,6 +9,8 @@ Spark's own.
 import _thread
 import contextlib
 import datetime
+import io
+import logging
 import os
 import pickle
 import secrets
@@ -17,6 +19,7 @@ from collections import Counter
 from decimal import Decimal
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -42,6 +45,7 @@ from sdv_privpgd.sources.locate import of_people, open_source
 from sdv_privpgd.sources.source import Cluster, Source, SourceError
 
 pytest.importorskip("pyspark.sql.connect.session", exc_type=ImportError)
+errors = pytest.importorskip("pyspark.errors")
 sail = pytest.importorskip("pysail.spark")
 spark_source = import_module("sdv_privpgd.sources.spark")
 
@@ -326,6 +330,24 @@ class Interrupts(Cells):
             self.marker.touch(exist_ok=False)
             _thread.interrupt_main()  # Sail's workers are threads of this process
         time.sleep(2)
+
+
+def test_pyspark_logs_no_cell_of_a_query_that_fails(monkeypatch):
+    from pyspark.logger import PySparkLogger
+
+    logger, said = PySparkLogger.getLogger("SQLQueryContextLogger"), io.StringIO()
+    monkeypatch.setattr(logger, "handlers", [logging.StreamHandler(said)])
+
+    class Failed(errors.PySparkException):
+        def getQueryContext(self):  # noqa: N802 - PySpark's name
+            return [SimpleNamespace(contextType=lambda: errors.QueryContextType.SQL)]
+
+    failed = Failed(f"[CAST_INVALID_INPUT] The value '{SECRET}' is malformed.")
+    with spark_source._quoting_no_worker():
+        failed._log_exception()
+    assert said.getvalue() == ""
+    failed._log_exception()
+    assert SECRET in said.getvalue()
 
 
 def test_ctrl_c_stops_the_workers_and_the_next_total_is_right(spark, monkeypatch, tmp_path):
