@@ -339,7 +339,7 @@ def test_pyspark_logs_no_cell_of_a_query_that_fails(monkeypatch):
     monkeypatch.setattr(logger, "handlers", [logging.StreamHandler(said)])
 
     class Failed(errors.PySparkException):
-        def getQueryContext(self):  # noqa: N802 - PySpark's name
+        def getQueryContext(self):
             return [SimpleNamespace(contextType=lambda: errors.QueryContextType.SQL)]
 
     failed = Failed(f"[CAST_INVALID_INPUT] The value '{SECRET}' is malformed.")
