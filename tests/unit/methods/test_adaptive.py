@@ -24,7 +24,7 @@ from sdv_privpgd.methods import pipeline
 from sdv_privpgd.methods.adaptive import AIM, MWEM, Adaptive
 from sdv_privpgd.methods.mst import MST
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery
+from sdv_privpgd.privacy.queries import Adjacency, CountQuery
 
 
 @pytest.mark.parametrize(
