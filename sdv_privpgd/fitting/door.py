@@ -107,7 +107,7 @@ def fit_table(
         ValueError: For settings and declarations that cannot be meant, for columns that are
             missing, and for a table without rows if their number is public, before a row is read.
         MatchError: A ``ValueError`` for a method that cannot model what it would ask of such
-            columns: before anything is spent, or once what is not declared was found.
+            columns: before anything is spent, or once categories were found, which is said before.
         PrivacyBudgetError: Before a row is read, if the plan does not fit the budget.
         ColumnsLostError: A ``ValueError``, before anything is spent, for columns that noise would
             hide in so few rows. ``check`` says the same.

@@ -65,6 +65,7 @@ class Fitted:
         options: What else the fit was told, by name, as far as a report is to say it.
         starts: Of a fit that got more budget, how many of the answers each earlier model was made
             of, from which the next one started.
+        has_more: Whether more budget was added to it at any door, which another fit has.
     """
 
     description: Description
@@ -77,6 +78,7 @@ class Fitted:
     settings: Settings | None = None
     options: Mapping[str, Any] | None = None
     starts: tuple[int, ...] = ()
+    has_more: bool = False
 
     @property
     def num_rows(self) -> int | None:
@@ -206,13 +208,23 @@ class Fit:
             listed = len(_listed(replace(description, discovered=facts)))
             asked, method = description.measured, self.settings.method
             number = codes_paid_for(asked, rows, self.shared.ledger, method, listed)
-            facts = with_codes(facts, description.stated, number)
+            facts = self._with_codes(facts, number)
         description = replace(description, discovered=facts)
         fine, part = description.shapeless.differences, budget * share * self._for_shapes
         shapes = find_shapes(inquiry, fine, part)
         self.description = replace(description, shapes=shapes)
         self.diagnostics, self.has_discovered = {**self.diagnostics, **found.diagnostics}, True
         self._method.require(self.description.attributes.domain())
+
+    def _with_codes(self, found: Mapping[str, ColumnFacts], most: int) -> dict[str, ColumnFacts]:
+        """What was found, with as many codes, up to ``most``, as the method can model."""
+        method, stated = self.settings.method, self.description.stated
+        for number in range(most, 4, -1):
+            facts = with_codes(found, stated, number)
+            domain = replace(self.description, discovered=facts).shapeless.domain()
+            if method.refusal(domain, method.cliques(domain)) is None:
+                return facts
+        return with_codes(found, stated, 4)
 
     def ask_first(self, table: PrivateTable, *, stops_at: Collection[str] = ()) -> None:
         """Asks how many cells of each column are not as declared. It raises as ``discover``."""

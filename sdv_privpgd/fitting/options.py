@@ -6,6 +6,7 @@ from typing import Any
 from sdv_privpgd.base.arguments import check_known, check_names, shown
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.base.words import listed
+from sdv_privpgd.columns.cuts import USUAL_BINS
 from sdv_privpgd.columns.facts import without_domain
 from sdv_privpgd.columns.keys import keys_of, on_patterns
 from sdv_privpgd.columns.names import on_names
@@ -153,8 +154,7 @@ def check(settings: Settings, description: Description) -> None:
         require_questions(description.questions, description.measured, known)
         if getattr(settings.method, "asks", None) != TABLES:
             raise ValueError(
-                f"{type(settings.method).__name__} asks for no tables of counts, so it takes no "
-                "questions."
+                f"{settings.method.called} asks for no tables of counts, so it takes no questions."
             )
     check_known("target", getattr(settings.method, "importance", ()), names)
 
@@ -192,6 +192,7 @@ def notes_on(settings: Settings, description: Description, names: Collection[str
         *description.on_prior,
         *description.on_wide,
         *description.on_constraints,
+        *on_match(settings, description),
     )
     return list(dict.fromkeys(said))
 
@@ -199,19 +200,39 @@ def notes_on(settings: Settings, description: Description, names: Collection[str
 def check_match(settings: Settings, description: Description) -> None:
     """Raises ``MatchError`` where the method cannot model what it will ask.
 
-    What is not known of a column yet is taken to be small: a fit looks again once it has found it.
+    Categories that are to be found are taken to be few: a fit looks again once it has found them.
     """
-    known = {column.name: column.size for column in description.declared_schema.columns}
-    looked_into = description.undeclared
-    # A fit is refused early only if it would be refused for more codes as well.
-    sizes = {
-        name: min(known.get(name, 4), 16) if name in looked_into else known[name]
-        for name in description.measured
-        if name in known or name in looked_into
-    }
+    sizes = _likely_sizes(description, categories=4)
     if sizes:
         method = settings.method.for_table(description.declared_schema.columns, {})
         method.require(Domain(tuple(sizes), tuple(sizes.values())))
+
+
+def on_match(settings: Settings, description: Description) -> list[str]:
+    """A sentence if more than a few categories, once they are found, would end the fit."""
+    found, sizes = description.uncategorized, _likely_sizes(description, categories=USUAL_BINS)
+    domain = Domain(tuple(sizes), tuple(sizes.values()))
+    if not found or settings.method.refusal(domain, settings.method.cliques(domain)) is None:
+        return []
+    return [
+        f"If many categories of {listed([*map(repr, found)])} are found, the fit ends, and what it "
+        f"has spent is gone: {' and '.join(settings.method.parts)} may not model so many. Declare "
+        "their range_values, or choose a method that measures few pairs, such as 'mst' or 'aim'."
+    ]
+
+
+def _likely_sizes(description: Description, categories: int) -> dict[str, int]:
+    """The numbers of codes of columns; of those that are looked into, as many as are worth a fit.
+
+    Of numbers and dates of which nobody says how many a fit has no more than it can model.
+    """
+    sizes = {column.name: column.size for column in description.declared_schema.columns}
+    for name, facts in description.undeclared.items():
+        bins = getattr(facts, "num_bins", None) or description.num_bins
+        of_numbers = bins + 1 if bins else 16  # one for missing values
+        most = categories if name in description.uncategorized else of_numbers
+        sizes[name] = min(sizes.get(name, most), most)
+    return {name: sizes[name] for name in description.measured if name in sizes}
 
 
 def opened(

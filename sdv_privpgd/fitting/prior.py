@@ -301,7 +301,7 @@ def leaning(
     if not settings.method.takes_prior:
         raise MatchError(
             "prior= needs the engine 'particles' with its usual targets, and "
-            f"{type(settings.method).__name__} has none here: choose method='privpgd', or another "
+            f"{settings.method.called} has none here: choose method='privpgd', or another "
             "one with '+particles'."
         )
     if description.visits is not None:

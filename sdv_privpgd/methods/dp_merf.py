@@ -47,8 +47,8 @@ class DPMERF(EngineMethod):
 
     Attributes:
         importance: The column that it names is the label, by whose codes features and tables are
-            taken apart, as theirs are; its factor says nothing. A label of many codes has each of
-            them seen through the whole noise.
+            taken apart, as theirs are. A label of many codes has each of them seen through the
+            whole noise.
         nominal: Attributes whose codes have no order. A fit knows them from the declarations.
         nullable: Attributes with an order whose last code, for missing, is apart from it.
         num_features: Random features. Counting takes time in proportion: 1,000 of them take 0.35
@@ -57,7 +57,8 @@ class DPMERF(EngineMethod):
         seed: Of the frequencies, which are public. No noise depends on it.
 
     Raises:
-        ValueError: For more than one label, and settings that no embedding can have.
+        ValueError: For more than one label or another factor than ``TARGET``, and for settings that
+            no embedding can have.
     """
 
     engine: Engine | str = "generator"
@@ -69,6 +70,7 @@ class DPMERF(EngineMethod):
     seed: int = 0
 
     asks = "mean embeddings"
+    takes_factors = False
     needs_table = "its answers are a mean embedding, which no other engine can use"
 
     citation = DP_MERF

@@ -115,9 +115,7 @@ def weighed(method: Any, importance: Importance) -> Any:
         return method
     held = getattr(method, "importance", None)
     if held is None or not is_dataclass(method):
-        raise ValueError(
-            f"{type(method).__name__} asks the same of all columns: it takes no target."
-        )
+        raise ValueError(f"{method.called} asks the same of all columns: it takes no target.")
     if held:
         raise ValueError("Give target to the fit, or importance to the method, and not both.")
     return replace(method, importance=importance)  # pyright: ignore[reportArgumentType]
@@ -195,6 +193,7 @@ class Method(Engine):
         chooses: Whether answers decide what is asked.
         is_quick: Whether its questions are found quickly enough to plan many fits.
         weighs_rows: Whether a row can count in part.
+        takes_factors: Whether a target may have a factor of its own.
         counts: What it counts, as a part of a sentence, where its settings do not change that.
         needs_table: Why its answers cannot be released without a model; ``""`` if they can.
 
@@ -208,8 +207,18 @@ class Method(Engine):
     chooses: ClassVar[bool] = True
     is_quick: ClassVar[bool] = False
     weighs_rows: ClassVar[bool] = True
+    takes_factors: ClassVar[bool] = True
     counts: ClassVar[str] = ""
     needs_table: ClassVar[str] = ""
+
+    @property
+    def called(self) -> str:
+        """The name by which all doors know it; without one, that of its class."""
+        for name, make in named_methods().items():
+            made = make()
+            if type(made) is type(self) and made.parts == self.parts:
+                return repr(name)
+        return type(self).__name__
 
     @abstractmethod
     def measure(self, curator: Curator, *, progress: Progress = silent) -> list[Measurement]:
@@ -228,7 +237,7 @@ class Method(Engine):
         """Raises ``MatchError`` where it cannot model what it will ask of a domain."""
         reason = self.refusal(domain, self.cliques(domain))
         if reason is not None:
-            raise MatchError(f"{type(self).__name__} does not go with these columns: {reason}")
+            raise MatchError(f"{self.called} does not go with these columns: {reason}")
 
     def require_settings(self, domain: Domain) -> None:
         """Raises ``ValueError`` where its settings name what is no attribute of a domain."""
@@ -278,8 +287,8 @@ class EngineMethod(Method):
         engine: The engine, or its name in ``ENGINES``, whose seed is that of the fit.
         num_bins: Cells of a column of numbers or dates that does not name its own: of about equally
             many rows, and of equal width where nothing is looked into. ``None`` is as many as the
-            noise can pay for, 4 to 32, and 32 where nothing is looked into. Fewer cells have less
-            noise; values inside a cell follow a finer grid.
+            noise can pay for and the engine can model, 4 to 32, and 32 where nothing is looked
+            into. Fewer cells have less noise; values inside a cell follow a finer grid.
         questions: Tables that are asked for first, whatever the method asks besides. A fit adds
             those of the questions that it was told of.
     """
@@ -299,6 +308,11 @@ class EngineMethod(Method):
         check_fields(self, check_integer, "num_bins")
         if hasattr(self, "importance"):
             importance = checked_importance(getattr(self, "importance"))  # noqa: B009 - not of all
+            if not self.takes_factors and {*importance.values()} - {TARGET}:
+                raise ValueError(
+                    f"{self.called} takes rows apart by the values of a target, whatever its "
+                    f"factor: give names alone, as in target={[*importance]!r}."
+                )
             object.__setattr__(self, "importance", importance)
         if hasattr(self, "max_megabytes"):
             check_fields(self, check_positive, "max_megabytes")
@@ -382,11 +396,11 @@ class EngineMethod(Method):
                 "engine fits. Choose a smaller max_megabytes."
             )
         cliques = self.cliques(domain) if allowed is None else domain.cliques(1)
-        require_model(engine, domain, cliques, type(self).__name__)
+        require_model(engine, domain, cliques, self.called)
 
     def _error(self, reason: str) -> MatchError:
         return MatchError(
-            f"{type(self).__name__} does not go with {type(self.made).__name__} here: {reason}"
+            f"{self.called} does not go with {type(self.made).__name__} here: {reason}"
         )
 
     def statistics(self, domain: Domain) -> Sequence[Query]:

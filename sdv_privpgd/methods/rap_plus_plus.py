@@ -234,8 +234,8 @@ class RAPPlusPlus(EngineMethod):
     more than anything else, and to compare (the guide has the errors).
 
     Attributes:
-        importance: The columns that it names are the labels; their factors say nothing. Without
-            any, each question that needs one has a category in its place.
+        importance: The columns that it names are the labels. Without any, each question that needs
+            one has a category in its place.
         rounds: T; the published code takes 50, each with a new optimization.
         queries: K, of a round.
         directions: Random hyperplanes' directions that are candidates: half of them over all
@@ -247,7 +247,7 @@ class RAPPlusPlus(EngineMethod):
         seed: Of the directions, which are public. No noise depends on it.
 
     Raises:
-        ValueError: For settings that no fit can have.
+        ValueError: For settings that no fit can have, and for other factors than ``TARGET``.
 
     >>> import pandas as pd
     >>> from sdv_privpgd import Boolean, Numerical, fit_table
@@ -271,6 +271,7 @@ class RAPPlusPlus(EngineMethod):
     seed: int = 0
 
     asks = "half-spaces"
+    takes_factors = False
     needs_table = "its answers are half-spaces of numbers, which no other engine can use"
 
     citation = RAP_PLUS_PLUS

@@ -355,8 +355,8 @@ def questions(
     own = method_of(with_bins(plain, num_bins))
     if own.needs_table:
         raise ValueError(
-            f"{type(own).__name__} is for a table of its own: {own.needs_table}, and a release "
-            "holds tables that all engines can use. Choose another method."
+            f"{own.called} is for a table of its own: {own.needs_table}, and a release holds "
+            "tables that all engines can use. Choose another method."
         )
     if isinstance(own, EngineMethod):
         own = replace(own, engine=Unchosen())

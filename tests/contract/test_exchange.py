@@ -88,12 +88,42 @@ def test_all_doors_refuse_before_the_table_is_looked_at(share, monkeypatch):
         synthesizer.plan(500)
 
 
-def test_what_nobody_declared_is_refused_once_it_is_found_and_nothing_more_is_spent():
-    rng = np.random.default_rng(0)
-    table = pd.DataFrame({f"x{number}": rng.random(4_000) * 100 for number in range(9)})
-    unknown = {name: {"sdtype": "numerical"} for name in table}
-    with pytest.raises(MatchError) as refused:
-        fit_table(table, unknown, 4.0, method=PrivPGD(engine="pgm", num_bins=32))
+NUMBERS = pd.DataFrame(np.random.default_rng(0).random((4_000, 9)) * 100).rename(
+    columns="x{}".format
+)
+UNKNOWN = {name: {"sdtype": "numerical"} for name in NUMBERS}
+
+
+@pytest.mark.parametrize("num_bins", [None, 32])
+def test_numbers_that_nobody_declared_are_refused_before_the_table_is_looked_at(
+    num_bins, monkeypatch
+):
+    monkeypatch.setattr(curating, "_noisy", never)
+    with pytest.raises(MatchError, match="36 tables overlap so much"):
+        fit_table(NUMBERS, UNKNOWN, 4.0, method=PrivPGD(engine="pgm", num_bins=num_bins))
+
+
+@pytest.mark.parametrize("declared", [Numerical(), Numerical(0, 100, decimal_places=2)])
+@pytest.mark.filterwarnings("ignore:Worth a look")
+def test_numbers_have_no_more_codes_than_the_engine_can_model(declared):
+    engine = PrivatePGM(steps=1, largest_megabytes=1.0)  # of 19 codes in each of four columns
+    columns = dict.fromkeys([*NUMBERS][:4], declared)
+    sizes = []
+    for method in (PrivPGD(), PrivPGD(engine=engine)):
+        fitted = fit_table(NUMBERS, columns, 20.0, method=method)
+        sizes.append(max(column.size for column in fitted.fitted.schema.columns))
+    assert sizes[0] > 19
+    assert 16 <= sizes[1] <= 19
+
+
+def test_that_many_categories_may_end_a_fit_is_said_before_and_nothing_more_is_spent():
+    table = pd.DataFrame({f"x{number}": [*"abcdefghijklmnop"] * 250 for number in range(8)})
+    unknown = {name: {"sdtype": "categorical"} for name in table}
+    with (
+        pytest.warns(UserWarning, match="If many categories of 'x0', .* 'x5' and 2 others are f"),
+        pytest.raises(MatchError) as refused,
+    ):
+        fit_table(table, unknown, 8.0, method="privpgd+pgm")
     assert any("spent" in note for note in refused.value.__notes__)
     assert not any("2-way" in note for note in refused.value.__notes__)
 
@@ -127,9 +157,10 @@ CODES = Domain(tuple(f"x{number}" for number in range(60)), (2,) * 60)
 )
 def test_reasons_are_in_words_and_name_both(strategy, engine, reason):
     domain = CODES if isinstance(strategy, PrivPGD) else CODES.project(CODES.attributes[:40])
+    method = replace(strategy, engine=engine)
     with pytest.raises(MatchError, match=f"(?i){reason}") as refused:
-        replace(strategy, engine=engine).require(domain)
-    said = f"{type(strategy).__name__} does not go with {type(engine).__name__} here: "
+        method.require(domain)
+    said = f"{method.called} does not go with {type(engine).__name__} here: "
     assert str(refused.value).startswith(said)
 
 

@@ -173,8 +173,13 @@ COLUMNS = {"ward": Categorical(["A", "B"]), "ill": Categorical(["yes", "no"])}
 
 
 def test_wishes_that_cannot_be_met_are_refused_before_a_row_is_read(monkeypatch):
-    with pytest.raises(ValueError, match="Independent asks the same of all columns"):
+    with pytest.raises(ValueError, match="'independent' asks the same of all columns"):
         fit_table(VISITS, COLUMNS, 1.0, method=Independent(), target="ill")
+    with pytest.raises(ValueError, match="'private_gsd' asks the same of all columns"):
+        fit_table(VISITS, COLUMNS, 1.0, method="private_gsd", target="ill")
+    for method in ("dp-merf", "rap++"):
+        with pytest.raises(ValueError, match=r"whatever its factor: .* target=\['ill'\]"):
+            fit_table(VISITS, COLUMNS, 1.0, method=method, target={"ill": 3})
     with pytest.raises(ValueError, match="and not both"):
         fit_table(
             VISITS,
