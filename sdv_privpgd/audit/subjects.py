@@ -342,7 +342,7 @@ def model_anew(kept: Fitted, settings: Settings, description: Description) -> Fi
     fit = Fit(settings, description, diagnostics=kept.diagnostics, begun=kept.release.ledger)
     with listening() as said:
         fit.ask(None, known=kept.release.measurements)
-        return fit.model(starts=kept.starts)
+        return replace(fit.model(starts=kept.starts), has_more=kept.has_more)
     raise ValueError(
         f"No model can be made of the answers that are kept: {said.error and said.error[1]}"
     )

@@ -83,9 +83,11 @@ def synthesize(arguments: Namespace) -> None:
             journal.follow(running, arguments, lambda: _answers(fitted))
             with own_errors(), shown("Fitting", not arguments.quiet) as progress:
                 fitted = running.run(progress)
-        with shown("Sampling", not arguments.quiet) as progress, one_step(progress, "sample"):
-            rows = fitted.sample(arguments.rows)
-        outputs.attempt(model, fitted.save)
+        try:
+            with shown("Sampling", not arguments.quiet) as progress, one_step(progress, "sample"):
+                rows = fitted.sample(arguments.rows)
+        finally:  # it goes on after the rows, and is kept without them
+            outputs.attempt(model, fitted.save)
         for name, own in rows.items():
             outputs.attempt(files[name], _writing(arguments, name, own))
         outputs.attempt(report, fitted.report)

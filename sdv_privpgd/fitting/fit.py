@@ -65,6 +65,7 @@ class Fitted:
         options: What else the fit was told, by name, as far as a report is to say it.
         starts: Of a fit that got more budget, how many of the answers each earlier model was made
             of, from which the next one started.
+        has_more: Whether more budget was added to it at any door, which another fit has.
     """
 
     description: Description
@@ -77,6 +78,7 @@ class Fitted:
     settings: Settings | None = None
     options: Mapping[str, Any] | None = None
     starts: tuple[int, ...] = ()
+    has_more: bool = False
 
     @property
     def num_rows(self) -> int | None:

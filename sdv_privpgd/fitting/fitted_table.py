@@ -168,13 +168,8 @@ class FittedTable(SampledTable):
                 for fits whose tables were not kept; and for an epsilon that is not positive.
         """
         running = self.more_budget(table, epsilon)
-        if vars(self).get("_has_more"):
-            warnings.warn(
-                "This fit got more budget before. Now two fits ask its table, and their ledgers "
-                "know nothing of each other: what both cost adds up. Add to the last one instead.",
-                stacklevel=2,
-            )
-        vars(self)["_has_more"] = True
+        resume.warn_of_more(self.fitted)
+        vars(self.fitted)["has_more"] = True
         return running.noted(progress)
 
     def more_budget(self, table: Any, epsilon: float) -> "RunningFit":

@@ -188,6 +188,16 @@ def begun_again(fitted: Fitted, epsilon: float) -> Fit:
     return Fit(settings, fitted.description, diagnostics=fitted.diagnostics, begun=ledger)
 
 
+def warn_of_more(fitted: Fitted) -> None:
+    """Warns if more budget was added to a fit before, at whatever door."""
+    if fitted.has_more:
+        warnings.warn(
+            "This fit got more budget before. Now two fits ask its table, and their ledgers know "
+            "nothing of each other: what both cost adds up. Add to the last one instead.",
+            stacklevel=3,
+        )
+
+
 def require_same_rows(fitted: Fitted, table: PrivateTable) -> None:
     """Raises ``ValueError`` if a table has another number of rows, where that is public."""
     assert fitted.release is not None

@@ -29,7 +29,13 @@ from sdv_privpgd.fitting.fitted_table import FittedTable, RunningFit
 from sdv_privpgd.fitting.options import check, check_match, checked_lost, on_undeclared
 from sdv_privpgd.fitting.plan import planned
 from sdv_privpgd.fitting.prior import leaning, require_others
-from sdv_privpgd.fitting.resume import Unfinished, begun_again, own_ledger, require_same_rows
+from sdv_privpgd.fitting.resume import (
+    Unfinished,
+    begun_again,
+    own_ledger,
+    require_same_rows,
+    warn_of_more,
+)
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.plugin import generators
 from sdv_privpgd.plugin.arguments import as_invalid_data, log_event, original_names, stamp_fitted
@@ -228,8 +234,10 @@ class FitsOfTables(FittedState):
             table = self._open(data, now)
             with as_invalid_data():
                 require_same_rows(fitted, table)
+            warn_of_more(fitted)
             running = RunningFit(fit=fit, private=table, extended=self._fitted_table)
             self._run(running, (self._gives_frames, self._original_columns), goes_on=True)
+            vars(fitted)["has_more"] = True
 
     def plan(self, num_rows: int, *, prior: Any = None) -> Report:
         """What a fit to so many rows would ask, and how large its errors would be. Public.

@@ -178,8 +178,8 @@ class PrivPGDMultiTableSynthesizer(BaseMultiTableSynthesizer):
         running = self._running(data, linked, allow_lost or {}, prior)
         if self._ledger is not None:
             warnings.warn(
-                f"A fit spends epsilon {self.epsilon:g} once more on the same people. So far "
-                f"{self._ledger.spent():.4g} was spent.",
+                f"A fit spends epsilon {self.epsilon:g} once more on the same people. Together the "
+                f"fits may spend {self._ledger.followed_by(linked.ledger).epsilon:.4g}.",
                 RefitWarning,
                 stacklevel=2,
             )

@@ -19,6 +19,7 @@ them. An exception names its kind alone, as it is: a worker's traceback goes to 
 cells.
 """
 
+import logging
 import pickle
 import re
 import secrets
@@ -179,7 +180,7 @@ class SparkSource:
         whose = f"__whose_{secrets.token_hex(8)}"
         spelled = _quoted(person)
         if not is_whole(self.dtypes.get(person)):
-            self._session.udf.register(_SPELLING, person_of, "string")
+            self._session.udf.register(_SPELLING, _person_of, "string")
             spelled = f"{_SPELLING}({spelled})"
         window = f"PARTITION BY {whose} ORDER BY {drawn}"
         columns = ["*", f"row_number() OVER ({window}) AS {place}"]
@@ -217,19 +218,27 @@ class SparkSource:
             ) from error
 
 
+def _person_of(cell: Any) -> str | None:
+    """Whose row it is. Workers may have bytes as an array of them."""
+    return person_of(bytes(cell) if type(cell) is bytearray else cell)
+
+
 def _quoted(name: str) -> str:
     return "`{}`".format(name.replace("`", "``"))
 
 
 def _hashed(cell: str) -> str:
-    """What a hash is made of, for a cell: by itself it passes over missing ones."""
-    return f"isnull({cell}), CAST({cell} AS STRING)"
+    """What a hash is made of, for a cell: by itself it passes over missing ones.
+
+    Servers may refuse bytes that are no text: to raise then would tell of a cell.
+    """
+    return f"isnull({cell}), TRY_CAST({cell} AS STRING)"
 
 
 @contextmanager
 def _quoting_no_worker() -> Iterator[None]:
     """Names the kind alone of an exception, here or on a worker."""
-    with quiet(_CALLED):
+    with quiet(_CALLED), _unlogged():
         try:
             yield
         except Exception as error:
@@ -237,6 +246,22 @@ def _quoting_no_worker() -> Iterator[None]:
             if kind is None:
                 raise
             raise SourceError(f"{_CALLED} cannot be read: a worker's {kind}.") from None
+
+
+@contextmanager
+def _unlogged() -> Iterator[None]:
+    """PySpark logs what a query has failed of, with cells, by loggers of its own: not in here."""
+    from pyspark.logger import PySparkLogger
+
+    found = [PySparkLogger.getLogger(f"{each}QueryContextLogger") for each in ("SQL", "DataFrame")]
+    silent = logging.Filter("another")  # lets pass what a logger of that name says
+    for each in found:
+        each.addFilter(silent)
+    try:
+        yield
+    finally:
+        for each in found:
+            each.removeFilter(silent)
 
 
 @contextmanager

@@ -127,7 +127,9 @@ def converted(column: pd.Series, dtype: Any) -> pd.Series:
     with quiet(), suppress(Exception):  # any library's
         found, there = column.astype(dtype), column.notna()
         # 300 is no int8, 1.5 is no whole number, and a missing cell is neither true nor false.
-        is_same = is_of_text or dtype.kind == "f" or (found[there] == column[there]).all()
+        # As Python has them: to Arrow text is the same as its bytes, and to pandas as a period.
+        taken, own = found[there].tolist(), column[there].tolist()
+        is_same = is_of_text or dtype.kind == "f" or taken == own
         if is_same and (found.notna() == there).all():
             column = found
     return pd.Series(column, dtype=object).mask(lost, UNPARSED) if lost.any() else column

@@ -20,6 +20,7 @@ from sdv.metadata import Metadata
 from sdv.utils import load_synthesizer
 
 from sdv_privpgd import Categorical, DomainMismatchError, Numerical, PrivPGDMultiTableSynthesizer
+from sdv_privpgd.fitting.linked_tables import RunningTables
 from sdv_privpgd.inference import Question
 
 IDS, TRUTH, KIND = {"sdtype": "id"}, {"sdtype": "boolean"}, {"sdtype": "categorical"}
@@ -180,6 +181,24 @@ def test_a_second_fit_adds_up_and_says_so(fitted):
     with pytest.warns(RefitWarning):
         stopped.fit(tables(), allow_lost={"jobs": ["kind"]})
     assert len(stopped.sample(5)["homes"]) == 5
+
+
+def test_no_row_is_read_for_a_fit_that_the_ledger_cannot_hold(monkeypatch):
+    homes = {"home": {"columns": {"home": IDS, "rents": TRUTH}, "primary_key": "home"}}
+    links = [("home", "home", "people", "home")]
+    linked = metadata(links, {**homes, "people": {"columns": {"home": IDS, "ill": TRUTH}}})
+    own = PrivPGDMultiTableSynthesizer(linked, 1.0, 1e-6, max_children=2, method="independent")
+    whose = {"home": [*range(300)]}
+    given = {
+        "home": pd.DataFrame({**whose, "rents": [True, False] * 150}),
+        "people": pd.DataFrame({**whose, "ill": [True, False] * 150}),
+    }
+    own.fit(given)
+    before, own.max_children = own.ledger, 3
+    monkeypatch.setattr(RunningTables, "run", lambda *_: pytest.fail("rows are read"))
+    with pytest.raises(ValueError, match=r"compose only under one adjacency.*/2/.* and .*/6/"):
+        own.fit(given)
+    assert own.ledger == before
 
 
 def test_logs_and_errors_say_nothing_of_rows(caplog):

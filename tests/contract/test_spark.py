@@ -9,6 +9,8 @@ Spark's own.
 import _thread
 import contextlib
 import datetime
+import io
+import logging
 import os
 import pickle
 import secrets
@@ -17,6 +19,7 @@ from collections import Counter
 from decimal import Decimal
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -42,6 +45,7 @@ from sdv_privpgd.sources.locate import of_people, open_source
 from sdv_privpgd.sources.source import Cluster, Source, SourceError
 
 pytest.importorskip("pyspark.sql.connect.session", exc_type=ImportError)
+errors = pytest.importorskip("pyspark.errors")
 sail = pytest.importorskip("pysail.spark")
 spark_source = import_module("sdv_privpgd.sources.spark")
 
@@ -328,6 +332,24 @@ class Interrupts(Cells):
         time.sleep(2)
 
 
+def test_pyspark_logs_no_cell_of_a_query_that_fails(monkeypatch):
+    from pyspark.logger import PySparkLogger
+
+    logger, said = PySparkLogger.getLogger("SQLQueryContextLogger"), io.StringIO()
+    monkeypatch.setattr(logger, "handlers", [logging.StreamHandler(said)])
+
+    class Failed(errors.PySparkException):
+        def getQueryContext(self):
+            return [SimpleNamespace(contextType=lambda: errors.QueryContextType.SQL)]
+
+    failed = Failed(f"[CAST_INVALID_INPUT] The value '{SECRET}' is malformed.")
+    with spark_source._quoting_no_worker():
+        failed._log_exception()
+    assert said.getvalue() == ""
+    failed._log_exception()
+    assert SECRET in said.getvalue()
+
+
 def test_ctrl_c_stops_the_workers_and_the_next_total_is_right(spark, monkeypatch, tmp_path):
     stopped = interrupts(spark, monkeypatch)
     frame = spark.range(10)
@@ -417,13 +439,14 @@ def test_no_more_than_so_many_rows_of_a_person_are_read(spark, most):
     assert other.total(["x"], Cells())["x"] != which  # another key
 
 
-@pytest.mark.parametrize("kind", ["text", "whole numbers", "floats"])
+@pytest.mark.parametrize("kind", ["text", "whole numbers", "floats", "bytes"])
 def test_workers_spell_people_as_everybody_does(spark, kind):
     whose = np.arange(60) % 20
     spelled = [str, "0{}".format, "{}.0 ".format]
     texts = [spelled[row // 20](who) for row, who in enumerate(whose.tolist())]
-    who = {"text": texts, "whole numbers": whose + 2**60, "floats": whose / 2}[kind]
-    frame = pd.DataFrame({"who": who, "x": range(60)})
+    who = {"text": texts, "whole numbers": whose + 2**60, "floats": whose / 2}
+    who["bytes"] = [text.encode() for text in texts]
+    frame = pd.DataFrame({"who": who[kind], "x": [b"no text: \xff"] * 60})
     source = of_people(open_source(spark.createDataFrame(frame).repartition(4)), "who", 2, True)
     assert source.num_rows() == 40
     assert source.total(["number"], Cells())["number"] == {"2": 40}

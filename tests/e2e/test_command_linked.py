@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from commands import SECRET, documents, refused, run
+from commands import SECRET, documents, interrupt, refused, run
 from made_up import relationship
 
 from sdv_privpgd import FittedTables
@@ -54,6 +54,14 @@ def fit(folder, *more, link=LINK, files=("homes", "persons")):
         *documents(folder), *link,
         "--out", folder / "out", *more,
     )  # fmt: skip
+
+
+def test_a_model_is_kept_though_no_row_is_made_of_it(folder, monkeypatch, capsys):
+    monkeypatch.setattr(FittedTables, "sample", interrupt)
+    assert fit(folder, "--model", folder / "model.zip", "--quiet") == 130
+    assert "model.zip is complete and was kept" in capsys.readouterr().err
+    assert FittedTables.load(folder / "model.zip").ledger.spent() > 5
+    assert [*(folder / "out").iterdir()] == []
 
 
 @pytest.mark.parametrize("link", [LINK, ("--max-children", "persons=3")])

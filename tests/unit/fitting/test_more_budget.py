@@ -264,6 +264,23 @@ def test_a_second_refinement_of_one_fit_is_warned_of():
         first.add_budget(table(), 0.5)
 
 
+def test_a_second_refinement_is_warned_of_at_each_door():
+    private = sdv_tables.table(300)
+    own = synthesizer(method="mst")
+    own.fit(private)
+    first = own.fitted_table
+    own.fitted_table.add_budget(private, 0.5)
+    for add_budget in (own.fitted_table.add_budget, own.add_budget, first.add_budget):
+        with pytest.warns(UserWarning, match=r"got more budget before.*adds up"):
+            add_budget(private, 0.5)
+
+
+def test_an_audit_finds_a_fit_in_order_that_got_more_budget():
+    first = fitted()
+    first.add_budget(table(), 0.5)
+    assert [check.passed for check in file_checks(kept_table(first))] == [True] * 3
+
+
 def test_a_fit_and_its_answers_are_shown_in_a_line():
     shown = repr(fitted())
     assert shown.startswith("FittedTable(3 columns, 900 rows, by ")

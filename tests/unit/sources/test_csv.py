@@ -281,7 +281,9 @@ def test_no_cell_decides_whether_a_dtype_is_refused_and_none_is_changed(tmp_path
         assert cell in ("x", "") or float(other) == float(cell)
 
 
-@pytest.mark.parametrize("dtype", ["bool", "float64", "int64", "time64[us][pyarrow]"])
+@pytest.mark.parametrize(
+    "dtype", ["bool", "float64", "int64", "time64[us][pyarrow]", "binary[pyarrow]", "period[D]"]
+)
 @pytest.mark.parametrize("sdtype", ["numerical", "categorical", "boolean"])
 def test_a_cell_of_a_named_dtype_is_what_it_is_alone(tmp_path, sdtype, dtype):
     dtypes = {"number": pd.api.types.pandas_dtype(dtype)}
@@ -294,7 +296,7 @@ def test_a_cell_of_a_named_dtype_is_what_it_is_alone(tmp_path, sdtype, dtype):
         return [(type(value), value) for value in found]
 
     for other in ("1", "word", ""):
-        for text in ("", "inf", "1e400", "300", "0"):
+        for text in ("", "inf", "1e400", "300", "0", "A", "2020-01-31"):
             assert meant(text, other)[:1] == meant(text)
 
 
