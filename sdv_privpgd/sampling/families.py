@@ -309,6 +309,7 @@ def children_of(
         chosen = _followed(*times[:2], times[2][whose], rank, finer)
         rows, groups = rows[chosen], groups[chosen]
         times = *(each[chosen] for each in times[:2]), times[2]
+    taken = codes[rows]
     places = Places(
         first=first,
         whose=whose,
@@ -319,7 +320,7 @@ def children_of(
         alike=fixed,
         kin=kin,
         parents=asked.astype(np.int64),
-        children=codes[rows][:, own].astype(np.int64),
+        children=taken[:, own].astype(np.int64),
         groups=groups,
         times=times[0],
         before=times[1],
@@ -327,7 +328,7 @@ def children_of(
     )
     sizes = [each.size for each in sampler.attributes]
     targets = {
-        (p, c): _shares(codes[rows], (axis, own[c]), sizes)
+        (p, c): _shares(taken, (axis, own[c]), sizes)
         for p, axis in enumerate(axes)
         for c in range(len(own))
     }
@@ -335,8 +336,7 @@ def children_of(
         {tuple(at[name] for name in clique): table for clique, table in tables.items()}
         for tables in (siblings.tables, siblings.followed)
     )
-    tries = 10 if pairs or follow else 1
-    rows = rows[exchanged(places, targets, pairs, seed, followed=follow, tries=tries)]
+    rows = rows[exchanged(places, targets, pairs, seed, followed=follow)]
     if clock is None:
         return codes[rows], positions[rows], whose
     return *clock.in_order(codes[rows], positions[rows], whose), whose

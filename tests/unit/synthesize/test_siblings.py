@@ -82,7 +82,7 @@ def test_tables_come_near_their_targets(own):
     parents = np.array([[0.3, 0.1, 0.1], [0.03, 0.23, 0.24]])
     siblings = np.eye(3) * 0.3 + 0.1 / 9
     before = np.arange(len(own.whose))
-    found = exchanged(own, {(0, 0): parents}, {(1, 1): siblings}, 0, tries=100)
+    found = exchanged(own, {(0, 0): parents}, {(1, 1): siblings}, 0)
     for shares, target in ((of_parents, parents), (of_siblings, siblings)):
         far, near = (np.abs(shares(own, each) - target).sum() for each in (before, found))
         assert near < 0.4 * far
@@ -95,7 +95,7 @@ def test_children_beyond_those_that_make_pairs_do_not_count():
     )
     target = np.eye(3) / 3
     before = np.arange(len(few.whose))
-    found = exchanged(few, {}, {(1, 1): target}, 0, tries=100)
+    found = exchanged(few, {}, {(1, 1): target}, 0)
     far, near = (np.abs(of_siblings(few, each) - target).sum() for each in (before, found))
     assert near < 0.3 * far
 
@@ -111,7 +111,7 @@ def test_next_children_come_near_their_targets_in_groups_and_in_codes(own):
     )
     target = np.eye(3) * 0.2 + 0.4 / 9
     followed = {(1, 1): target, (1,): np.array([0.4, 0.6])}
-    found = exchanged(finer, {}, {}, 0, followed=followed, tries=100)
+    found = exchanged(finer, {}, {}, 0, followed=followed)
     assert sorted(found) == list(before)
     assert again(found, own.children[:, 1]) == pytest.approx(np.trace(target), abs=0.06)
     assert again(found, codes) == pytest.approx(0.6, abs=0.06)
