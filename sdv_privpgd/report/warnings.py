@@ -5,6 +5,7 @@ behind a summary. Columns of one kind share a line, and each column stands on th
 rule that applies to it alone.
 """
 
+import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from enum import IntEnum
 from typing import Any, NamedTuple
@@ -165,9 +166,23 @@ def _sentences(found: Iterable[tuple[WarningRule, Finding]]) -> list[str]:
     ]
 
 
-def in_one(said: Sequence[str]) -> str:
-    """Returns the warnings as the text of one."""
-    return "\n- ".join((OPENING, *said))
+def warn_after(
+    said: Sequence[str], *, but: Collection[str] = (), kept: Any = None, stacklevel: int = 2
+) -> None:
+    """Warns in one of what is to be said after a fit, but for what was said before.
+
+    Where warnings are errors, the error has what would be lost, as ``kept``.
+    """
+    left = [sentence for sentence in said if sentence not in but]
+    if not left:
+        return
+    try:
+        warnings.warn("\n- ".join((OPENING, *left)), stacklevel=stacklevel + 1)
+    except UserWarning as error:
+        if kept is not None:
+            error.args = (f"{error}\n- What was paid for is kept in this error, as error.kept.",)
+            vars(error)["kept"] = kept
+        raise
 
 
 def on_delta(delta: float, num_rows: float | None = None) -> list[str]:

@@ -3,7 +3,9 @@
 import datetime
 import math
 import re
+import warnings
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -21,9 +23,11 @@ from sdv_privpgd import (
     Link,
     MSTSynthesizer,
     Numerical,
+    People,
     draft_metadata,
     fit_table,
     fit_tables,
+    measure,
 )
 from sdv_privpgd.base.linear_thresholds import Cut, Line
 from sdv_privpgd.cli.messages import in_options
@@ -43,7 +47,7 @@ from sdv_privpgd.privacy.queries import (
     Measurement,
 )
 from sdv_privpgd.report.measures import PublicFacts
-from sdv_privpgd.report.warnings import Rank, warnings_of
+from sdv_privpgd.report.warnings import OPENING, Rank, warnings_of
 
 STDDEV = 20.0
 
@@ -615,3 +619,14 @@ class TestOrder:
         assert told({"seen": later(order * RNG.integers(-90, 91, ROWS))}) == []  # either order
         born = CAME - pd.to_timedelta(RNG.integers(7_000, 30_000, ROWS), "D")
         assert told({"born": born}, first="1935-01-01") == []  # nor would any others be in order
+
+
+@pytest.mark.parametrize("fit", [fit_table, partial(measure, site="North")])
+def test_what_is_paid_for_is_not_lost_where_warnings_are_errors(fit):
+    table = pd.DataFrame({"income": [-1, 2, 3, 4] * 500})
+    columns = {"income": Numerical(0, 500_000, decimal_places=0)}
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", OPENING)
+        with pytest.raises(UserWarning, match=r"kept in this error, as error\.kept") as caught:
+            fit(table, columns, 1.0, method="mst", people=People(rows_are_people=True))
+    assert caught.value.kept.ledger.spent() > 0.9
