@@ -28,7 +28,7 @@ from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Measurement
 from sdv_privpgd.report.page import Report
-from sdv_privpgd.report.warnings import in_one
+from sdv_privpgd.report.warnings import warn_after
 
 
 def fit_table(
@@ -156,9 +156,7 @@ def fit_table(
     if said := [*before, *on_labels([columns]), *on_unkept(description.constraints)]:
         warnings.warn(" ".join(said), stacklevel=2)
     done = running.noted(progress, stops=True)
-    said = [sentence for sentence in done.warnings if sentence not in before]
-    if said:  # what was said before the fit is not said again
-        warnings.warn(in_one(said), stacklevel=2)
+    warn_after(done.warnings, but=before, kept=done)
     return done
 
 

@@ -56,7 +56,7 @@ from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import FitLedger, PrivacyLedger
 from sdv_privpgd.privacy.queries import GroupedMarginalQuery, MarginalQuery, Measurement
 from sdv_privpgd.report.measures import MANY, SOME, SURE
-from sdv_privpgd.report.warnings import in_one
+from sdv_privpgd.report.warnings import warn_after
 from sdv_privpgd.sampling.families import Siblings, paired
 from sdv_privpgd.sampling.sampler import encoded_rows
 
@@ -137,8 +137,7 @@ def fit_tables(
     if said := [*before, *on_labels(columns.values()), *on_unkept(dict(linked.constraints))]:
         warnings.warn(" ".join(said), stacklevel=2)
     fitted = running.run(progress)
-    if said := [sentence for sentence in fitted.warnings if sentence not in before]:
-        warnings.warn(in_one(said), stacklevel=2)
+    warn_after(fitted.warnings, but=before, kept=fitted)
     return fitted
 
 

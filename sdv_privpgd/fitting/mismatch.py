@@ -6,7 +6,6 @@ corrected fit can still be paid. The rest stays unspent.
 """
 
 import math
-import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -25,7 +24,7 @@ from sdv_privpgd.methods.pipeline import noise_of
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import CountQuery, MarginalQuery, Measurement
 from sdv_privpgd.report.measures import MANY, MOST, NEARLY_ALL, OF_MANY, SOME, SURE
-from sdv_privpgd.report.warnings import in_one
+from sdv_privpgd.report.warnings import warn_after
 
 UNPARSED = "cells that are no declared values"
 """What the ledger says of the first question."""
@@ -101,8 +100,7 @@ class DomainMismatchError(PublicDomainError):
         spend = self.goes_on(table)
         self.goes_on = None  # from here on the rest of the budget is spent
         fitted = spend()
-        if fitted.warnings:
-            warnings.warn(in_one(fitted.warnings), stacklevel=2)
+        warn_after(fitted.warnings, kept=fitted)
         return fitted
 
 

@@ -155,7 +155,8 @@ class SampledTable(Concluding, SavedModel):
         """Returns the given rows with synthetic values in the other columns.
 
         They are exactly as private as the given rows. A row with a value that no row can have is
-        left out, with a warning that says why.
+        left out, with a warning that says why. Where ``sample`` goes on, in a saved model as well,
+        tells how many were completed: use a copy of the model if that is private.
 
         Args:
             known_columns: The rows. A cell may be a ``Between``. They keep their index.

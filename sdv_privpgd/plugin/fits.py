@@ -43,7 +43,7 @@ from sdv_privpgd.plugin.base import FittedState
 from sdv_privpgd.plugin.generators import ColumnTransformer
 from sdv_privpgd.privacy.boundary import EncodedTable, PrivateTable
 from sdv_privpgd.report.page import Report
-from sdv_privpgd.report.warnings import in_one
+from sdv_privpgd.report.warnings import warn_after
 from sdv_privpgd.sources.locate import UnknownKindError
 from sdv_privpgd.sources.source import SourceError
 
@@ -363,9 +363,7 @@ class FitsOfTables(FittedState):
         with self._shown() as progress, self._ledgers.charged(running, names, goes_on=goes_on):
             self._take(running.run(progress, stops=stops), names)
         assert self._fitted_table is not None
-        said = [sentence for sentence in self._fitted_table.warnings if sentence not in announced]
-        if said:
-            warnings.warn(in_one(said), stacklevel=3)
+        warn_after(self._fitted_table.warnings, but=announced, stacklevel=3)
 
     def _take(self, table: FittedTable, names: tuple[bool, pd.Index]) -> None:
         """Takes a fitted table as that of the last fit."""

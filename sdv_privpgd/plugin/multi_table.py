@@ -44,7 +44,7 @@ from sdv_privpgd.plugin.arguments import (
 )
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.report.page import Report
-from sdv_privpgd.report.warnings import in_one
+from sdv_privpgd.report.warnings import warn_after
 from sdv_privpgd.sampling.families import with_parents
 
 # SDV's methods have no types.
@@ -197,8 +197,7 @@ class PrivPGDMultiTableSynthesizer(BaseMultiTableSynthesizer):
                 so_far, now = self._ledger, running.ledger
                 self._ledger = now if so_far is None else so_far.followed_by(now)
         self._take(fitted, data)
-        if said := [each for each in fitted.warnings if each not in before]:
-            warnings.warn(in_one(said), stacklevel=2)
+        warn_after(fitted.warnings, but=before)
 
     def validate(self, data) -> None:
         """Checks names of tables and columns, and nothing of their rows."""

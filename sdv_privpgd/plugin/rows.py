@@ -104,7 +104,9 @@ class SampledRows(FitsOfTables):
     ):
         """The given rows, completed by synthetic values in the other columns.
 
-        The result holds the caller's own rows and is exactly as private as they are.
+        The result holds the caller's own rows and is exactly as private as they are. Where
+        ``sample`` goes on, in a saved synthesizer as well, tells how many were completed, and SDV's
+        log says it: use a copy if that is private.
         ``known_columns`` are a DataFrame, which keeps its index; the other arguments are those of
         ``sample``.
         """

@@ -43,7 +43,7 @@ from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Measurement
 from sdv_privpgd.releases.site_release import Measured, described, plain_words
-from sdv_privpgd.report.warnings import in_one
+from sdv_privpgd.report.warnings import warn_after
 from sdv_privpgd.synthesize.engine import Engine, Model
 from sdv_privpgd.synthesize.pgm import PrivatePGM
 
@@ -159,8 +159,7 @@ def measure(
     for sentence in (*measuring.told_before, *on_labels([columns])):
         warnings.warn(sentence, stacklevel=2)
     measured = measuring.run(progress)
-    if measured.warnings:
-        warnings.warn(in_one(measured.warnings), stacklevel=2)
+    warn_after(measured.warnings, kept=measured)
     return measured
 
 

@@ -5,6 +5,7 @@ behind a summary. Columns of one kind share a line, and each column stands on th
 rule that applies to it alone.
 """
 
+import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from enum import IntEnum
 from typing import Any, NamedTuple
@@ -99,6 +100,9 @@ COLUMN_RULES = (
 """The rules on single columns, in the order in which they are tried."""
 
 FIT_RULES = (
+    WarningRule(Rank.LOST, measures.unasked, 0,
+         "Values are made up, as the method asked nothing of these columns: {}. Choose another "
+         "method, or leave them out."),
     WarningRule(Rank.DOUBTFUL, measures.order, 0,
          "Dates seem to be in order, and rows may have them the other way round, because nothing "
          "says so: declare the constraint {}."),
@@ -129,8 +133,8 @@ def warnings_of(facts: PublicFacts, *, but: Collection[Rank] = ()) -> tuple[str,
     if facts.release is None:
         return tuple(facts.settings)
     found = _of_columns(facts.columns)
-    ranks, number = [rule.rank for rule, _ in found], len(facts.columns)
-    lost, doubtful = ranks.count(Rank.LOST), ranks.count(Rank.DOUBTFUL)
+    ranks, number = [rule.rank for rule, _ in found], len(facts.modelled)
+    lost, doubtful = ranks.count(Rank.LOST) + len(facts.unasked), ranks.count(Rank.DOUBTFUL)
     found += [(rule, finding) for rule in FIT_RULES if (finding := rule.finding(facts))]
     said = {rank: _sentences([each for each in found if each[0].rank is rank]) for rank in Rank}
     said[Rank.SETTINGS] = [*facts.settings, *on_delta(facts.ledger.delta, facts.total.value)]
@@ -162,9 +166,23 @@ def _sentences(found: Iterable[tuple[WarningRule, Finding]]) -> list[str]:
     ]
 
 
-def in_one(said: Sequence[str]) -> str:
-    """Returns the warnings as the text of one."""
-    return "\n- ".join((OPENING, *said))
+def warn_after(
+    said: Sequence[str], *, but: Collection[str] = (), kept: Any = None, stacklevel: int = 2
+) -> None:
+    """Warns in one of what is to be said after a fit, but for what was said before.
+
+    Where warnings are errors, the error has what would be lost, as ``kept``.
+    """
+    left = [sentence for sentence in said if sentence not in but]
+    if not left:
+        return
+    try:
+        warnings.warn("\n- ".join((OPENING, *left)), stacklevel=stacklevel + 1)
+    except UserWarning as error:
+        if kept is not None:
+            error.args = (f"{error}\n- What was paid for is kept in this error, as error.kept.",)
+            vars(error)["kept"] = kept
+        raise
 
 
 def on_delta(delta: float, num_rows: float | None = None) -> list[str]:

@@ -149,7 +149,10 @@ def of_arrow(table: Any) -> Source:
 
 
 def of_polars(table: Any) -> Source:
-    """The source of a DataFrame of Polars, or of a lazy one, which is collected in batches."""
+    """The source of a DataFrame of Polars, or of a lazy one, which is collected in batches.
+
+    A lazy one may give rows in another order each time, after a join or a ``unique``.
+    """
     import polars
 
     if isinstance(table, polars.DataFrame):
@@ -165,14 +168,17 @@ def of_polars(table: Any) -> Source:
         raise SourceError(f"The table must be a DataFrame, and not a {type(table).__name__}.")
     called = "The lazy Polars table"
 
-    def collected(names: list[str]) -> Iterator[pa.RecordBatch]:
-        for part in table.select(names).collect_batches(chunk_size=BLOCK):
+    def collected(names: list[str], by: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
+        chosen = table.select(list(dict.fromkeys([*names, *by])))
+        chosen = chosen.sort(by, nulls_last=True) if by else chosen
+        for part in chosen.collect_batches(chunk_size=BLOCK):
             yield from part.to_arrow().to_batches()
 
     with quiet(called):
         schema = schema_of_polars(polars.DataFrame(schema=table.collect_schema()))
     count = lambda: table.select(polars.len()).collect().item()
-    return ArrowSource(schema, collected, count, called)
+    sorts = lambda by: table.limit(0).sort(by).collect()
+    return ArrowSource(schema, collected, count, called, sorts=sorts)
 
 
 def of_duckdb(relation: Any) -> Source:

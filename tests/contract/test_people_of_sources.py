@@ -1,23 +1,27 @@
 """A bound on people is kept, and people are weighed, on every source as on a frame."""
 
 from collections import Counter
+from functools import partial
 
 import duckdb
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from made_up import made_up
 from same_rows import observed
-from test_sources import SOURCES, of_duckdb, of_ibis
+from test_sources import SOURCES, of_duckdb, of_ibis, of_lazy_polars
 
 from sdv_privpgd import Boolean, Categorical, People
+from sdv_privpgd.columns.links import Link, Tree
 from sdv_privpgd.columns.parser import describe
 from sdv_privpgd.columns.visits import Visits
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.sources import arrow, frames, people
 from sdv_privpgd.sources.csv import CsvFiles
-from sdv_privpgd.sources.locate import of_people, of_visits, open_source
+from sdv_privpgd.sources.locate import of_families, of_people, of_visits, open_source
 
+UNORDERED = of_duckdb, of_ibis, of_lazy_polars
 COLUMNS = {"ward": Categorical(["A", "B"]), "ill": Boolean(), "town": Categorical()}
 
 
@@ -66,7 +70,7 @@ def test_no_more_rows_of_a_person_are_read_than_may_be(made, who, tmp_path):
     own = of_people(open_source(frame), "who", 2, True)
     kept = [row for batch in own.batches(["row"]) for row in batch.columns["row"].tolist()]
     assert sum(rows.values()) == len(kept)
-    if made not in (of_duckdb, of_ibis):  # which have no order
+    if made not in UNORDERED:
         assert rows == Counter(kept)  # the frame's
     numbers = frame["who"].value_counts(dropna=False).clip(upper=2)
     assert source.num_rows() == len(kept) == numbers.sum()
@@ -84,7 +88,7 @@ def test_the_model_is_the_frames_to_the_byte(made, weighed, frozen, tmp_path):
         "people": People("who", max_rows=3, weighed=weighed),
     }  # fmt: skip
     frame = table("text")
-    if made in (of_duckdb, of_ibis):  # which have no order: all is of the sorted frame
+    if made in UNORDERED:  # all is of the sorted frame
         frame = frame.sort_values(["who", *COLUMNS], ignore_index=True)
     expected = observed(frame, COLUMNS, **settings)
     assert observed(made(frame, tmp_path), COLUMNS, **settings) == expected
@@ -99,17 +103,37 @@ class Shuffled:
         return connection.sql("select * from visits order by random()")
 
 
-def test_rows_of_a_database_in_any_order_are_chosen_by_what_they_say():
+def lazily_shuffled(frame):
+    """So may those of a lazy table of Polars."""
+    shuffled = partial(pl.DataFrame.sample, fraction=1.0, shuffle=True)
+    return pl.from_pandas(frame).lazy().map_batches(shuffled)
+
+
+@pytest.mark.parametrize("shuffled", [Shuffled, lazily_shuffled])
+def test_rows_in_any_order_are_chosen_by_what_they_say(shuffled):
     frame = table()
     found = []
     for _ in range(3):
         names = ["ward", "ill", "town", "row"]
-        source = of_people(open_source(Shuffled(frame)), "who", 2, columns=names)
+        source = of_people(open_source(shuffled(frame)), "who", 2, columns=names)
         for _ in range(2):
             rows = [row for batch in source.batches(["row"]) for row in batch.columns["row"]]
             found.append(sorted(map(int, rows)))
     assert all(each == found[0] for each in found)
     assert len(found[0]) == frame["who"].value_counts().clip(upper=2).sum()
+
+
+@pytest.mark.parametrize("shuffled", [Shuffled, lazily_shuffled])
+def test_rows_in_any_order_have_what_their_own_parents_have(shuffled):
+    homes = pd.DataFrame({"id": range(300), "x": np.arange(300) % 7})
+    people = pd.DataFrame({"home": [*range(300)] * 2}).assign(y=lambda own: own["home"] % 7)
+    sources = {"homes": open_source(shuffled(homes)), "people": open_source(shuffled(people))}
+    tree = Tree((Link("homes", "people", "home", 2, "id"),))
+    columns = {"homes": ["x"], "people": ["y"]}
+    rows, _, _ = of_families(sources, tree, columns, {}, 2, dict.fromkeys(sources, ()))
+    found = pd.concat([pd.DataFrame(e.columns) for e in rows["people"].batches(["y", "homes.x"])])
+    assert len(found) == 600
+    assert (found["y"] == found["homes.x"]).all()
 
 
 SPELLINGS = (str, "{}.0".format, "{:03}".format, " {} ".format, "{}e0".format)

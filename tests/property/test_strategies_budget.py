@@ -13,6 +13,7 @@ from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.base.linear_thresholds import Line
 from sdv_privpgd.methods import Engine, pipeline
 from sdv_privpgd.methods.adaptive import AIM, MWEM, Adaptive
+from sdv_privpgd.methods.method import TARGET
 from sdv_privpgd.methods.mst import MST
 from sdv_privpgd.methods.privpgd import PrivPGD
 from sdv_privpgd.methods.rap_plus_plus import RAPPlusPlus
@@ -77,7 +78,7 @@ def cases(draw):
     told = {"importance": importance, "workload": workload, "max_megabytes": megabytes}
     codes = zip(domain.attributes[1:], sizes[1:], strict=True)
     lines = tuple(Line(name, tuple(range(size))) for name, size in codes)
-    labels = {name: own for name, own in importance.items() if name == domain.attributes[0]}
+    labels = dict.fromkeys({domain.attributes[0]} & importance.keys(), TARGET)
     chosen = st.lists(st.sampled_from(pairs), max_size=3).map(tuple) if pairs else st.just(())
     rounds = st.none() | st.integers(1, 5)
     most = {"most_pairs": draw(st.integers(1, 9)), "pairs": draw(chosen)}

@@ -3,7 +3,9 @@
 import datetime
 import math
 import re
+import warnings
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -21,10 +23,13 @@ from sdv_privpgd import (
     Link,
     MSTSynthesizer,
     Numerical,
+    People,
     draft_metadata,
     fit_table,
     fit_tables,
+    measure,
 )
+from sdv_privpgd.base.linear_thresholds import Cut, Line
 from sdv_privpgd.cli.messages import in_options
 from sdv_privpgd.columns.facts import CategoryFacts, DateFacts, NumberFacts, TruthFacts
 from sdv_privpgd.columns.parser import describe, read_facts
@@ -35,9 +40,14 @@ from sdv_privpgd.inference.question_list import Question
 from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD
 from sdv_privpgd.methods.pipeline import Release
 from sdv_privpgd.privacy.ledger import PrivacyLedger
-from sdv_privpgd.privacy.queries import Adjacency, GroupedMarginalQuery
+from sdv_privpgd.privacy.queries import (
+    Adjacency,
+    CutMarginalQuery,
+    GroupedMarginalQuery,
+    Measurement,
+)
 from sdv_privpgd.report.measures import PublicFacts
-from sdv_privpgd.report.warnings import Rank, warnings_of
+from sdv_privpgd.report.warnings import OPENING, Rank, warnings_of
 
 STDDEV = 20.0
 
@@ -86,6 +96,19 @@ def lines(facts):
     """The warnings without their summary."""
     said = warnings_of(facts)
     return said[1:] if said and " usable, " in said[0] else said
+
+
+@pytest.mark.parametrize("has_line", [False, True])
+def test_columns_of_which_nothing_was_asked_are_lost_and_all_columns_are_counted(has_line):
+    schema = Schema.from_sdv({"x": TRUTH, "y": TRUTH, "z": TRUTH}, num_bins=12)
+    answers = [number_of_rows(1_000), answered("x", [500.0, 500.0, 0.0], STDDEV)]
+    if has_line:
+        query = CutMarginalQuery((), (Cut((Line("y", (0, 1, 2)),), (1,), (0,)),))
+        answers.append(Measurement(query=query, answer=np.array([400, 600]), stddev=STDDEV))
+    summary, made_up, *_ = warnings_of(of(schema, answers, declared={}))
+    number, names = (1, "'z'") if has_line else (2, "'y', 'z'")
+    assert summary == f"{3 - number} of 3 columns usable, 0 doubtful, {number} lost."
+    assert f"asked nothing of these columns: {names}. Choose" in made_up
 
 
 def bell(size=12):
@@ -596,3 +619,14 @@ class TestOrder:
         assert told({"seen": later(order * RNG.integers(-90, 91, ROWS))}) == []  # either order
         born = CAME - pd.to_timedelta(RNG.integers(7_000, 30_000, ROWS), "D")
         assert told({"born": born}, first="1935-01-01") == []  # nor would any others be in order
+
+
+@pytest.mark.parametrize("fit", [fit_table, partial(measure, site="North")])
+def test_what_is_paid_for_is_not_lost_where_warnings_are_errors(fit):
+    table = pd.DataFrame({"income": [-1, 2, 3, 4] * 500})
+    columns = {"income": Numerical(0, 500_000, decimal_places=0)}
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", OPENING)
+        with pytest.raises(UserWarning, match=r"kept in this error, as error\.kept") as caught:
+            fit(table, columns, 1.0, method="mst", people=People(rows_are_people=True))
+    assert caught.value.kept.ledger.spent() > 0.9
