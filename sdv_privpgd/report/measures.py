@@ -30,7 +30,7 @@ from sdv_privpgd.estimate import noisy_tables as estimates
 from sdv_privpgd.inference.conditions import HEAVIEST, code_values
 from sdv_privpgd.methods.pipeline import Answers, Release
 from sdv_privpgd.privacy.ledger import PrivacyLedger
-from sdv_privpgd.privacy.queries import GroupedMarginalQuery
+from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery, TableQuery
 
 SURE = 3.0
 """Standard deviations of the noise that a finding must exceed. One count in 740 does by chance."""
@@ -91,6 +91,22 @@ class PublicFacts:
         """The number of rows."""
         assert self.release is not None
         return estimates.estimate_total(self.release.domain, self.release.measurements)
+
+    @property
+    def modelled(self) -> list[str]:
+        """The columns of the table that have codes."""
+        return [each.name for each in self.schema.columns if each.name not in self.added]
+
+    @property
+    def unasked(self) -> list[str]:
+        """The columns that no table is about, if tables are all that answers are."""
+        assert self.release is not None
+        queries = [each.query for each in (*self.release.measurements, *self.release.given)]
+        tables = [each for each in queries if isinstance(each, TableQuery)]
+        lines = [line.name for table in tables for cut in table.cuts for line in cut.lines]
+        asked = {*lines, *(name for table in tables for name in table.clique)}
+        is_other = any(not isinstance(each, TableQuery | CountQuery) for each in queries)
+        return [] if is_other or not asked else [n for n in self.modelled if n not in asked]
 
     @cached_property
     def columns(self) -> dict[str, "ColumnShares"]:
@@ -426,6 +442,11 @@ def contradicted(facts: PublicFacts) -> Finding | None:
 
 def _moments(column: Column, *ticks: np.ndarray) -> list[np.ndarray]:
     return [each.astype(np.int64).astype(f"datetime64[{column.unit}]") for each in ticks]
+
+
+def unasked(facts: PublicFacts) -> Finding | None:
+    """The number of columns of which no answer tells anything."""
+    return Finding(len(facts.unasked), listed([*map(repr, facts.unasked)]))
 
 
 def few_rows(facts: PublicFacts) -> Finding | None:

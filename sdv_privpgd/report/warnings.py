@@ -100,6 +100,9 @@ COLUMN_RULES = (
 """The rules on single columns, in the order in which they are tried."""
 
 FIT_RULES = (
+    WarningRule(Rank.LOST, measures.unasked, 0,
+         "Values are made up, as the method asked nothing of these columns: {}. Choose another "
+         "method, or leave them out."),
     WarningRule(Rank.DOUBTFUL, measures.order, 0,
          "Dates seem to be in order, and rows may have them the other way round, because nothing "
          "says so: declare the constraint {}."),
@@ -130,8 +133,8 @@ def warnings_of(facts: PublicFacts, *, but: Collection[Rank] = ()) -> tuple[str,
     if facts.release is None:
         return tuple(facts.settings)
     found = _of_columns(facts.columns)
-    ranks, number = [rule.rank for rule, _ in found], len(facts.columns)
-    lost, doubtful = ranks.count(Rank.LOST), ranks.count(Rank.DOUBTFUL)
+    ranks, number = [rule.rank for rule, _ in found], len(facts.modelled)
+    lost, doubtful = ranks.count(Rank.LOST) + len(facts.unasked), ranks.count(Rank.DOUBTFUL)
     found += [(rule, finding) for rule in FIT_RULES if (finding := rule.finding(facts))]
     said = {rank: _sentences([each for each in found if each[0].rank is rank]) for rank in Rank}
     said[Rank.SETTINGS] = [*facts.settings, *on_delta(facts.ledger.delta, facts.total.value)]

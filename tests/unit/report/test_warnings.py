@@ -29,6 +29,7 @@ from sdv_privpgd import (
     fit_tables,
     measure,
 )
+from sdv_privpgd.base.linear_thresholds import Cut, Line
 from sdv_privpgd.cli.messages import in_options
 from sdv_privpgd.columns.facts import CategoryFacts, DateFacts, NumberFacts, TruthFacts
 from sdv_privpgd.columns.parser import describe, read_facts
@@ -39,7 +40,12 @@ from sdv_privpgd.inference.question_list import Question
 from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD
 from sdv_privpgd.methods.pipeline import Release
 from sdv_privpgd.privacy.ledger import PrivacyLedger
-from sdv_privpgd.privacy.queries import Adjacency, GroupedMarginalQuery
+from sdv_privpgd.privacy.queries import (
+    Adjacency,
+    CutMarginalQuery,
+    GroupedMarginalQuery,
+    Measurement,
+)
 from sdv_privpgd.report.measures import PublicFacts
 from sdv_privpgd.report.warnings import OPENING, Rank, warnings_of
 
@@ -90,6 +96,19 @@ def lines(facts):
     """The warnings without their summary."""
     said = warnings_of(facts)
     return said[1:] if said and " usable, " in said[0] else said
+
+
+@pytest.mark.parametrize("has_line", [False, True])
+def test_columns_of_which_nothing_was_asked_are_lost_and_all_columns_are_counted(has_line):
+    schema = Schema.from_sdv({"x": TRUTH, "y": TRUTH, "z": TRUTH}, num_bins=12)
+    answers = [number_of_rows(1_000), answered("x", [500.0, 500.0, 0.0], STDDEV)]
+    if has_line:
+        query = CutMarginalQuery((), (Cut((Line("y", (0, 1, 2)),), (1,), (0,)),))
+        answers.append(Measurement(query=query, answer=np.array([400, 600]), stddev=STDDEV))
+    summary, made_up, *_ = warnings_of(of(schema, answers, declared={}))
+    number, names = (1, "'z'") if has_line else (2, "'y', 'z'")
+    assert summary == f"{3 - number} of 3 columns usable, 0 doubtful, {number} lost."
+    assert f"asked nothing of these columns: {names}. Choose" in made_up
 
 
 def bell(size=12):
