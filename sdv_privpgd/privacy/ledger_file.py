@@ -184,6 +184,8 @@ def _charge(facts: Any, adjacency: Adjacency) -> Charge:
     )
     if charge.delta_under(adjacency) != charge.delta:
         raise ValueError(f"The ledger has two deltas for {charge.what!r} under one adjacency.")
+    if charge.delta > 1:
+        raise ValueError(f"The ledger has a delta above 1 for {charge.what!r}.")
     # What a choice costs is rounded up twice on the way to its odds and back.
     if charge.mu_squared * (1 + _ROUNDING) < charge.mu_squared_under(adjacency):
         raise ValueError(f"The ledger's charge for {charge.what!r} is less than its noise costs.")

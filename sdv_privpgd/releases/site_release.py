@@ -300,11 +300,13 @@ def query_of(facts: Any, domain: Domain) -> Query:
 
 def _grouping(groups: Any) -> Grouping:
     is_whole = isinstance(groups, Mapping) and all(
-        isinstance(own, list) and all(type(group) is int for group in own)
+        isinstance(own, list) and all(type(group) is int and group < len(own) for group in own)
         for own in groups.values()
     )
     if not is_whole:
-        raise ValueError("A table over groups needs the group of each code, a whole number.")
+        raise ValueError(
+            "A table over groups needs the group of each code, a whole number below that of codes."
+        )
     return Grouping.of({str(name): np.array(own) for name, own in groups.items()})
 
 

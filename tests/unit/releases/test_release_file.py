@@ -109,6 +109,8 @@ def test_a_pickle_in_it_is_not_run(path):
         (("answers", 1, "columns"), ["ward", "ward"], "different columns"),
         (("answers", 1, "asks"), "everything", "'everything'"),
         (("answers", -1, "groups", "ward"), [0.5, 1, 2, 0], "a whole number"),
+        (("answers", -1, "groups", "ward"), [0, 1, 2, 10**6], "below that of codes"),
+        (("ledger", "charges", 1, "delta"), "1e999", "delta above 1"),
         (("version",), 2, "version 2"),
         (("format",), "a table", "format is not"),
         (("answers", 1, "stddev"), -1.0, "not negative"),
