@@ -478,9 +478,9 @@ def on_lost(lost: Mapping[str, str], allowed: Collection[str], people: People) -
     if said:
         names = quote(",".join(name for each in reasons.values() for name in each))
         said.append(
-            "Say what they are (--dtype COLUMN=number, id, date:%d.%m.%Y, or category if many rows "
-            f"share each value), leave them out (--drop {names}), or have values made up "
-            f"(--make-up {names})."
+            "Say what they are (--dtype COLUMN=number, id, date, date:%d.%m.%Y, or category if "
+            f"many rows share each value), leave them out (--drop {names}), or have values made "
+            f"up (--make-up {names})."
         )
     asks = [WHOSE] if _NO_KEYS in reasons and not people.is_said else []
     return [" ".join(said), *asks] if said else []

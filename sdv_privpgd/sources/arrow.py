@@ -175,10 +175,10 @@ def of_polars(table: Any) -> Source:
             yield from part.to_arrow().to_batches()
 
     with quiet(called):
-        schema = schema_of_polars(polars.DataFrame(schema=table.collect_schema()))
+        empty = polars.DataFrame(schema=table.collect_schema())
+        schema = schema_of_polars(empty)
     count = lambda: table.select(polars.len()).collect().item()
-    sorts = lambda by: table.limit(0).sort(by).collect()
-    return ArrowSource(schema, collected, count, called, sorts=sorts)
+    return ArrowSource(schema, collected, count, called, sorts=empty.sort)
 
 
 def of_duckdb(relation: Any) -> Source:
