@@ -7,9 +7,10 @@ from sdv_privpgd.base.arguments import check_known, check_names, shown
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.base.words import listed
 from sdv_privpgd.columns.cuts import USUAL_BINS
-from sdv_privpgd.columns.facts import without_domain
+from sdv_privpgd.columns.facts import NumberFacts, without_domain
 from sdv_privpgd.columns.keys import keys_of, on_patterns
 from sdv_privpgd.columns.names import on_names
+from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.columns.vocabulary import MODELLED, misplaced
 from sdv_privpgd.constraints.kinds import Constraint, Constraints
 from sdv_privpgd.fitting.description import Description
@@ -201,10 +202,13 @@ def check_match(settings: Settings, description: Description) -> None:
     """Raises ``MatchError`` where the method cannot model what it will ask.
 
     Categories that are to be found are taken to be few: a fit looks again once it has found them.
+    Numbers and dates that are to be found are taken to have many values.
     """
-    sizes = _likely_sizes(description, categories=4)
+    sizes, found = _likely_sizes(description, categories=4), without_domain(description.undeclared)
     if sizes:
-        method = settings.method.for_table(description.declared_schema.columns, {})
+        many = dict.fromkeys(set(found) - {*description.uncategorized}, NumberFacts(low=0, high=1))
+        columns = [*description.declared_schema.columns, *Schema.of(many, USUAL_BINS).columns]
+        method = settings.method.for_table(columns, {})
         method.require(Domain(tuple(sizes), tuple(sizes.values())))
 
 

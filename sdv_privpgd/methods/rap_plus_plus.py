@@ -302,8 +302,8 @@ class RAPPlusPlus(EngineMethod):
         if numbers:
             raise MatchError(
                 "RAPPlusPlus takes rows apart by the values of its targets, and "
-                f"{listed([*map(repr, numbers)])} has too many of them: declare groups of them as "
-                "categories, or choose another method."
+                f"{listed([*map(repr, numbers)])} has too many of them, as far as is declared: "
+                "declare few, or groups of them as categories, or choose another method."
             )
 
     def counted(self, measurements: Sequence[Measurement]) -> str:

@@ -103,11 +103,14 @@ def test_questions_are_answered_where_no_model_could_hold_their_tables(method):
     assert len(fitted.sample(7)) == 7
 
 
-def test_rap_plus_plus_refuses_a_number_as_its_label_before_it_spends():
-    columns = {"age": Numerical(0, 99, decimal_places=0), "b": Categorical(["x", "y"])}
+@pytest.mark.parametrize("age", [Numerical(0, 99, decimal_places=0), Numerical()])
+def test_rap_plus_plus_refuses_a_number_as_its_label_before_it_spends(age):
     table = TABLE.assign(age=range(200))
-    with pytest.raises(MatchError, match="'age' has too many of them"):
-        fit_table(table, columns, 1.0, method="rap++", target="age")
+    with pytest.raises(MatchError, match="'age' has too many of them") as refused:
+        fit_table(
+            table, {"age": age, "b": Categorical(["x", "y"])}, 5.0, method="rap++", target="age"
+        )
+    assert not hasattr(refused.value, "__notes__")  # of what was spent
 
 
 def test_an_engine_from_elsewhere_is_taken(capsys):
