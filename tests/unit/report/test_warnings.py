@@ -623,8 +623,8 @@ class TestOrder:
 
 @pytest.mark.parametrize("fit", [fit_table, partial(measure, site="North")])
 def test_what_is_paid_for_is_not_lost_where_warnings_are_errors(fit):
-    table = pd.DataFrame({"income": [-1, 2, 3, 4] * 500})
-    columns = {"income": Numerical(0, 500_000, decimal_places=0)}
+    table = pd.DataFrame({"income": [-1, 2, 3, 4] * 500, "paid": np.arange(2_000) / 20})
+    columns = {"income": Numerical(0, 500_000, decimal_places=0), "paid": Numerical(0, 100)}
     with warnings.catch_warnings():
         warnings.filterwarnings("error", OPENING)
         with pytest.raises(UserWarning, match=r"kept in this error, as error\.kept") as caught:
