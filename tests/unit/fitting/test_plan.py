@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from sdv_privpgd import Boolean, plan_table
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fates import least_rows
 from sdv_privpgd.fitting.fit import Fit
@@ -22,6 +23,7 @@ from sdv_privpgd.methods import (
     ParticleGradientDescent,
     PrivatePGM,
     PrivPGD,
+    RelaxedProjection,
 )
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.queries import Adjacency, GroupedMarginalQuery
@@ -290,3 +292,21 @@ def test_columns_of_very_many_codes_are_foreseen(facts):
     assert found is not None
     assert 0 < found.here.columns["ill"] < 1
     assert 0 < found.here.columns["many"] < 1
+
+
+def test_a_plan_fits_small_models_alone_and_names_no_table_that_missing_rows_chose(monkeypatch):
+    columns = {name: Boolean() for name in "abcde"}
+    used, fit = [], RelaxedProjection.fit
+
+    def recorded(engine, *args, **how):
+        used.append(engine.steps)
+        return fit(engine, *args, **how)
+
+    monkeypatch.setattr(RelaxedProjection, "fit", recorded)
+    plan_table(columns, 1.0, num_rows=100, method="rap")
+    assert {*used} == {RelaxedProjection.quick["steps"]}
+    for method in ("privmrf", "privsyn"):
+        asked = plan_table(columns, 1.0, num_rows=5_000, method=method).to_dict()["ledger"]
+        what = [charge["what"] for charge in asked["charges"]]
+        assert any(each.endswith(", which noisy answers will choose") for each in what)
+        assert not any(" x " in each for each in what)
