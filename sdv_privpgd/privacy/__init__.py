@@ -30,16 +30,16 @@ An auditor reads these files, in this order, with their lines of code:
     ``sources/people.py``          122  no more than so many rows of a person
 
 These are 2,399 lines of code. Who has rows in files, databases or clusters, or wants them in order,
-reads, of these 1,519 what the rows come through; they hand out cells, keep none but those of rows
+reads, of these 1,538 what the rows come through; they hand out cells, keep none but those of rows
 before, and count none but for the cluster:
 
     ``sources/locate.py``         151  the source of what a user has, as it is to be read
     ``sources/redaction.py``         25  frames of exceptions that hold cells
     ``sources/files.py``            76  files of Parquet
-    ``sources/arrow.py``           155  batches of Arrow, and tables of other libraries
+    ``sources/arrow.py``           158  batches of Arrow, and tables of other libraries
     ``sources/csv.py``             322  files of text, their names, and dtypes that a user names
-    ``sources/texts.py``           116  what a text means
-    ``sources/spark.py``           267  tallies to the workers of a cluster
+    ``sources/texts.py``           117  what a text means
+    ``sources/spark.py``           282  tallies to the workers of a cluster
     ``sources/families.py``        323  rows of tables that belong together
     ``sources/visits.py``           84  at most so many rows of a person, in order
 

@@ -6,10 +6,10 @@ from house import ROOT, circles, floors, lines_of_code, measured
 from second_runs import SECOND_RUN
 
 MOST = {
-    "package lines": 64_497,
-    "package lines of code": 43_441,
+    "package lines": 64_675,
+    "package lines of code": 43_561,
     "package files": 240,
-    "test lines": 55_152,
+    "test lines": 55_361,
     "constants": 242,
     "floors": 14,
     "circles": 0,
