@@ -405,7 +405,7 @@ def test_siblings_that_say_other_times_are_not_all_near_the_middle():
 
 
 def test_what_one_child_of_each_parent_has_is_as_frequent_whatever_parents_have():
-    # In 14 fits the share was 0.0045 too high, with a standard deviation of 0.004, and 0.017 to
+    # In 120 fits the share was 0.006 too high, with a standard deviation of 0.0046, and 0.017 to
     # 0.027 where columns of parents that say nothing were asked before the number of children.
     rng, number = np.random.default_rng(7), 2_000
     whose = np.repeat(np.arange(number), 1 + rng.binomial(3, 0.35, number))
@@ -423,7 +423,7 @@ def test_what_one_child_of_each_parent_has_is_as_frequent_whatever_parents_have(
     link = Link("parents", "children", "key", 4)
     fits = [fit_tables(tables, columns, link, 9.0, 1e-6).sample()["children"] for _ in range(5)]
     shares = [made["owns"].mean() for made in fits]
-    assert np.mean(shares) == pytest.approx(owns.mean(), abs=0.012)
+    assert np.mean(shares) == pytest.approx(owns.mean(), abs=0.0145)
 
 
 def test_visits_that_begin_long_after_a_birth_are_when_they_are():

@@ -1,11 +1,13 @@
 """Each piece of advice that a fit gives is followed, and the next fit is better."""
 
 from datetime import date
+from functools import partial
 from itertools import combinations
 
 import numpy as np
 import pandas as pd
 import pytest
+import replay
 
 from sdv_privpgd import Categorical, Datetime, Numerical, fit_table
 from sdv_privpgd.constraints import FixedCombinations, Inequality
@@ -95,15 +97,18 @@ def said_of(fitted, first):
 @pytest.mark.parametrize(
     ("said", "cells", "declared", "advised", "error"), COLUMNS, ids=[each[0] for each in COLUMNS]
 )
-def test_advice_on_a_column_makes_it_better(said, cells, declared, advised, error):
+def test_advice_on_a_column_makes_it_better(said, cells, declared, advised, error, monkeypatch):
+    # The noise is the same each time: one fit in a hundred has no code that lies apart, as an empty
+    # one between it and the others exceeds two standard deviations.
     epsilon, share = (5.0, 0) if said.startswith(UNSEEN) else (2.0, 0.2)
     table = pd.DataFrame({"x": cells})
     errors = []
     for told in (declared, advised):
-        fitted = fit_table(
-            table, {"x": told}, epsilon, 1e-6, method="independent", seed=0, allow_lost=["x"],
-            discovery_share=share,
+        fit = partial(
+            fit_table, table, {"x": told}, epsilon, 1e-6, method="independent", seed=0,
+            allow_lost=["x"], discovery_share=share,
         )  # fmt: skip
+        fitted = replay.run(fit, monkeypatch).result
         assert bool(said_of(fitted, said)) == (told is declared), fitted.warnings
         errors.append(error(table["x"], fitted.sample(ROWS)["x"]))
     assert errors[1] < 0.8 * errors[0]
@@ -196,6 +201,7 @@ def test_all_that_advises_is_followed():
         "One value was found in all rows": "there may be no others",
         "Nearly all rows have one value of": "the same",
         "{} of columns were measured over a few groups": "of more than 50 columns",
+        "Values are made up, as the method asked": "its own test is of methods, not of columns",
     }
     for rule in (*COLUMN_RULES, *FIT_RULES):
         assert rule.text.startswith((*followed, *filter(None, others))) or rule.text in others

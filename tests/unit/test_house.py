@@ -6,10 +6,10 @@ from house import ROOT, circles, floors, lines_of_code, measured
 from second_runs import SECOND_RUN
 
 MOST = {
-    "package lines": 64_675,
-    "package lines of code": 43_561,
+    "package lines": 64_676,
+    "package lines of code": 43_562,
     "package files": 240,
-    "test lines": 55_361,
+    "test lines": 55_367,
     "constants": 242,
     "floors": 14,
     "circles": 0,
