@@ -170,7 +170,10 @@ def _lacks(
             rows.append(np.array([[a, *(others or [a]), start, width]]))
             start += table.size
         listed.append(np.concatenate(rows))
-    return _Lacks(np.concatenate(values), offsets, widths.astype(np.int64), *listed, units)
+    of_pairs, of_next = listed
+    return _Lacks(
+        np.concatenate(values), offsets, widths.astype(np.int64), of_pairs, of_next, units
+    )
 
 
 class _Likes(NamedTuple):

@@ -6,8 +6,8 @@ from house import ROOT, circles, floors, lines_of_code, measured
 from second_runs import SECOND_RUN
 
 MOST = {
-    "package lines": 64_676,
-    "package lines of code": 43_562,
+    "package lines": 64_679,
+    "package lines of code": 43_565,
     "package files": 240,
     "test lines": 55_367,
     "constants": 242,
