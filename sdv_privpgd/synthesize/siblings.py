@@ -98,8 +98,8 @@ def exchanged(
 
     One is tried for each child, again and again as long as all squares fall by more than a 200th
     each time. With a 50th, a 100th and a 200th the squares of ``survey``, ``cdnow``, ``shop`` and
-    ``hospital`` at epsilon 1 end 5, 2 and 1 % above those of 15 to 25 exchanges, of which 8, 10 and
-    13 are then tried. Among a million children of no relation 3 are enough.
+    ``hospital`` at epsilon 1 end 3 to 6, 2 and at most 1 % above those of 15 exchanges for each
+    child. In the survey 8, 10 and 13 are tried so, and 3 among a million children of no relation.
     """
     number = len(places.whose)
     if not number or not (targets or siblings or followed):
