@@ -70,8 +70,8 @@ _UNEVEN = 1.1
 (0.98 to 1.22 in fits to four real tables at epsilon 0.2, 1, 2.5: ``tests/benchmarks forecast``)."""
 
 _OF_CHOICES = re.compile(
-    "(.*(?: promise most| depend most| spanning tree|(?:first|later) marginals|marginals of .* "
-    "cells)): .*"
+    "(.*(?: (?:promise|depend) most| stand out| spanning tree|(?:first|later) marginals|"
+    "marginals of .* cells)): .*"
 )
 """What is asked of cliques that answers have chosen, in the words of the strategies."""
 

@@ -177,9 +177,10 @@ class PrivPGDMultiTableSynthesizer(BaseMultiTableSynthesizer):
         linked = self._settings()
         running = self._running(data, linked, allow_lost or {}, prior)
         if self._ledger is not None:
+            together = self._ledger.followed_by(linked.ledger)  # refuses before a row is read
             warnings.warn(
                 f"A fit spends epsilon {self.epsilon:g} once more on the same people. Together the "
-                f"fits may spend {self._ledger.followed_by(linked.ledger).epsilon:.4g}.",
+                f"fits may spend {together.epsilon:.4g}.",
                 RefitWarning,
                 stacklevel=2,
             )

@@ -109,7 +109,8 @@ def exchanged(
     order = places.order[np.argsort(places.alike[places.order], kind="stable")]
     changes = np.diff(places.alike[order]) != 0
     starts = np.flatnonzero(np.r_[True, changes])
-    ends, which = np.r_[starts[1:], number], np.cumsum(np.r_[0, changes])
+    which = np.cumsum(np.r_[0, changes])
+    starts, ends = starts[which], np.r_[starts[1:], number][which]
     found = np.arange(number)
     moving = "children", "groups", "times", "before"
     own = places._replace(**{name: getattr(places, name).copy() for name in moving})
@@ -118,7 +119,7 @@ def exchanged(
         likes, falls = _Likes.of(places, kin, followed or siblings), True
         while falls:
             word = np.uint64(seed * 2 + 1 + (part << 40))
-            now = _exchange(found, order, starts[which], ends[which], own, lacks, likes, word)
+            now = _exchange(found, order, starts, ends, own, lacks, likes, word)
             falls = now < 0.995 * left
             left, part = now, part + 1
     return found

@@ -6,8 +6,8 @@ from house import ROOT, circles, floors, lines_of_code, measured
 from second_runs import SECOND_RUN
 
 MOST = {
-    "package lines": 64_679,
-    "package lines of code": 43_565,
+    "package lines": 64_681,
+    "package lines of code": 43_567,
     "package files": 240,
     "test lines": 55_367,
     "constants": 242,
