@@ -454,7 +454,8 @@ def questions(
     allowed = _among(found.columns, "--allow-lost", getattr(arguments, "allow_lost", ()))
     said = on_lost(found.lost(people), allowed, people)
     if said and stops:
-        raise CommandError(in_options(f"Nothing was spent. {' '.join(said)}"))
+        say_each([f"Nothing was spent. {said[0]}", *said[1:-1]])
+        raise CommandError(in_options(said[-1]))
     same = ("epsilon", "delta", "adjacency", "discovery_share", "target", "seed")
     options = {
         "columns": found.for_fit(public_metadata=arguments.public_metadata, people=people),
@@ -482,8 +483,7 @@ def on_lost(lost: Mapping[str, str], allowed: Collection[str], people: People) -
             f"many rows share each value), leave them out (--drop {names}), or have values made "
             f"up (--make-up {names})."
         )
-    asks = [WHOSE] if _NO_KEYS in reasons and not people.is_said else []
-    return [" ".join(said), *asks] if said else []
+    return [*said, WHOSE] if _NO_KEYS in reasons and not people.is_said else said
 
 
 def unweighted(found: Declared, arguments: Namespace) -> Declared:
