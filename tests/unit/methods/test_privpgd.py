@@ -14,7 +14,7 @@ from small_engine import measured_by
 from sdv_privpgd.base.domain import Domain, Grouping
 from sdv_privpgd.estimate.denoising import equal_groups
 from sdv_privpgd.methods import coarse_pairs
-from sdv_privpgd.methods.coarse_pairs import most_helpful
+from sdv_privpgd.methods.coarse_pairs import most_helpful, part_for
 from sdv_privpgd.methods.privpgd import PrivPGD
 from sdv_privpgd.privacy.accounting import stddev_for
 from sdv_privpgd.privacy.dataset import Dataset
@@ -40,17 +40,19 @@ def of_five_codes(epsilon, adjacency=REPLACE):
     return counted_curator(Dataset(domain, codes), epsilon=epsilon, adjacency=adjacency)
 
 
-@pytest.mark.parametrize(("adjacency", "least"), [(REPLACE, 1e-7), (ADD, 0.03)])
-def test_the_louder_the_noise_the_more_goes_to_columns_alone(adjacency, least):
+@pytest.mark.parametrize("adjacency", [REPLACE, ADD])
+def test_the_louder_the_noise_the_more_goes_to_columns_alone(adjacency):
     names = Domain(tuple("abcde"), (5,) * 5)
     before = Fraction(0)
-    for epsilon in (0.7, 0.5, 0.3, 0.05, least):
+    for epsilon in (0.7, 0.5, 0.3, 0.03):
         curator = of_five_codes(epsilon, adjacency)
         asked, (one_way, pairs) = shares_of(curator)
         assert asked == [*names.cliques(1), *names.cliques(2)]
         assert before < one_way
         assert one_way + pairs == 1
         before = one_way
+    # Else nothing would be left for pairs, where private rows seem to be hardly any.
+    assert part_for(1e12, 10.0) == Fraction(49, 50)
 
 
 def test_the_share_of_columns_makes_the_forecast_of_all_noise_least():
