@@ -365,8 +365,10 @@ def measure(arguments: Namespace) -> None:
                     )
         assert measured is not None
         outputs.write(out, measured.save)
-    if not arguments.quiet:
-        say_each(measured.warnings)
+    say_each(measured.warnings)
+    if arguments.quiet:
+        say_each(filter(None, [whose_row(measured.ledger)]))
+    else:
         print(report_in_options(measured.privacy_report()))
         print(f"\n{arguments.out} holds the release of {measured.site}. {spent(measured.ledger)}")
 

@@ -94,6 +94,8 @@ def measure_by_weight(
 def part_for(worth: float, gain: float) -> Fraction:
     """The part of mu^2 for questions of their own, in thousandths; 0 if it would be under 1/50.
 
+    The rest keeps 1/50 at least, however few the rows seem to be.
+
     It makes ``worth / sqrt(1 + w gain) + 1 / sqrt(1 - w)`` least over parts w: the forecast of the
     noise in what these questions are about, and of that in the rest. ``worth`` is what the first
     counts beside the second if nothing is asked, and 1 + ``gain`` how many times more the same
@@ -104,7 +106,7 @@ def part_for(worth: float, gain: float) -> Fraction:
     if steep <= 1:
         return Fraction(0)
     part = Fraction(round(1000 * (steep - 1) / (steep + gain)), 1000)
-    return part if part >= least else Fraction(0)
+    return min(part, 1 - least) if part >= least else Fraction(0)
 
 
 def measure_quadrants(

@@ -28,9 +28,9 @@ from typing import Any
 import numpy as np
 
 from sdv_privpgd.base.arguments import check_integer
-from sdv_privpgd.base.domain import Clique, Domain, Grouping
-from sdv_privpgd.base.domain import in_words as named
+from sdv_privpgd.base.domain import Domain, Grouping
 from sdv_privpgd.base.progress import Progress, heard, silent
+from sdv_privpgd.base.words import listed, share
 from sdv_privpgd.estimate.noisy_tables import NoisyTable, grouped_tables, noisy_tables
 from sdv_privpgd.estimate.support import clear_support
 from sdv_privpgd.fitting.description import Description
@@ -202,8 +202,10 @@ class Pooled:
     """Sums over sites, float64: their number of rows, and the tables that all have measured."""
 
     measurements: tuple[Measurement, ...]
-    left_out: tuple[Clique, ...]
+    left_out: tuple[TableQuery, ...]
     """Tables that only some have measured and that lie within no other: they could not be used."""
+    noise: tuple[float, ...]
+    """Of each site, the variances of what all have measured, summed up. Public."""
 
 
 def pooled(domain: Domain, of_sites: Sequence[Sequence[Measurement]]) -> Pooled:
@@ -241,7 +243,8 @@ def pooled(domain: Domain, of_sites: Sequence[Sequence[Measurement]]) -> Pooled:
     ]
     return Pooled(
         measurements=(*_rows(of_sites), *sums),
-        left_out=tuple(each.clique for each in others if each not in within),
+        left_out=tuple(each for each in others if each not in within),
+        noise=tuple(sum(np.sum(own[each].variance) for each in common) for own in tables),
     )
 
 
@@ -507,7 +510,7 @@ def combine(
         engine=own,
         seed=seed,
         sites=sites,
-        warnings=(*_on_tables(found), *fitted.warnings(_worst(sites))),
+        warnings=(*_on_tables(found), *_on_noise(sites, found), *fitted.warnings(_worst(sites))),
         date=date.today().isoformat(),
     )
 
@@ -584,9 +587,28 @@ def _worst(sites: Sequence[Site]) -> PrivacyLedger:
 
 def _on_tables(found: Pooled) -> list[str]:
     """A sentence on tables that could not be added up, if there are any."""
+    asked = dict.fromkeys(each.describe().removeprefix("marginal of ") for each in found.left_out)
     said = (
-        f"Not all sites have measured {named(found.left_out)}. What only some have measured "
+        f"Not all sites have measured {listed([*asked], 4)}. What only some have measured "
         "cannot be added up and was left out. Let all sites use the same method and epsilon; "
         "where pairs are few and rows about as many, privpgd asks everybody for the same."
     )
-    return [said] if found.left_out else []
+    return [said] if asked else []
+
+
+def _on_noise(sites: Sequence[Site], found: Pooled) -> list[str]:
+    """A sentence on sites that bring much noise and few rows, if there are any."""
+    far = 2.0  # times the noise of a row
+    rows = np.array([site.rows.value for site in sites])
+    order = np.argsort(np.array(found.noise) / rows)
+    held = rows[order].cumsum()
+    noise = np.sqrt(np.array(found.noise)[order].cumsum()) / held
+    best = int(noise.argmin())
+    less = noise[-1] / noise[best] if noise[best] else 1.0
+    others = listed([repr(sites[at].name) for at in order[best + 1 :]], 4)
+    said = (
+        f"Most of the noise is that of {others}, with {share(1 - held[best] / held[-1])} of the "
+        f"rows: without them a row would have {less:.1f} times less of it. To combine the other "
+        "sites alone costs nothing."
+    )
+    return [said] if less > far else []

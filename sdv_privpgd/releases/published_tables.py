@@ -197,7 +197,9 @@ def from_tables(
     Exact tables are seldom published as they are. A count that was suppressed is taken for any
     number below ``suppressed_below``, and one that was rounded has the noise of its rounding:
     ``stddev`` may be left out then. Per cents are recognised by their sign, or because a table
-    without noise adds up to 100 and has decimals.
+    without noise adds up to 100 and has decimals; shares because a table of decimals adds up to 1.
+    Of tables that count other numbers of rows than the rest, the shares are used, and
+    ``warnings`` says so.
 
     Args:
         tables: Such rows, the path of a ``.parquet`` or ``.csv`` file with them, or several.
@@ -207,7 +209,7 @@ def from_tables(
         suppressed_below: Smaller counts were not told: such cells are absent, empty, ``"*"`` or
             ``"<10"``. With 1, absent cells are empty ones.
         rounded_to: Counts are multiples of it.
-        total: The number of rows that tables in per cents are of.
+        total: The number of rows that tables in per cents or shares are of.
         num_bins: Cells of numbers and dates that do not name their own.
         engine: What makes rows of the tables, as ``fit_table`` takes it.
         seed: Of an engine that is named and of the rows.
@@ -250,6 +252,15 @@ def from_tables(
         replace(each, stddev=float(table.stddevs.max()))
         for each, table in zip(mean, found, strict=True)
     ]
+    domain = description.schema.domain()
+    scales, unlike = _scales(domain, mean)
+    mean, largest = (
+        [
+            replace(each, answer=each.answer * scale, stddev=each.stddev * scale)
+            for each, scale in zip(answers, scales, strict=True)
+        ]
+        for answers in (mean, largest)
+    )
     weighed = _weighed(mean)
     fitted, own = modelled(description, _NO_LEDGER, weighed, engine, seed, progress, said=largest)
     return PublishedTables(
@@ -258,7 +269,7 @@ def from_tables(
         seed=seed,
         publisher=publisher.strip(),
         tables=tuple(PublishedTable.of(each) for each in found),
-        warnings=(*_on_noise(found), *_on_rows(description.schema.domain(), mean, largest)),
+        warnings=(*_on_noise(found), *unlike, *_on_margins(domain, largest)),
         date=date.today().isoformat(),
     )
 
@@ -288,32 +299,38 @@ def _on_noise(tables: Sequence[TidyTable]) -> list[str]:
     return [said] if uneven else []
 
 
-def _on_rows(
-    domain: Domain, measurements: Sequence[Measurement], largest: Sequence[Measurement]
-) -> list[str]:
-    """A sentence if the tables seem to count different people.
-
-    Or one if some say other counts of columns that they share, beyond their ``largest`` noise.
-    """
-    # Two tables' numbers of rows differ if by so many standard deviations and such a part.
+def _differ(distances: Any, noise: Any, total: float) -> Any:
+    """Whether counts differ by many standard deviations of their noise, and by a part of all."""
     far, part = 6.0, 0.005
-    total, unlike = estimate_total(domain, measurements), []
+    return distances > np.maximum(far * noise, part * total)
+
+
+def _scales(domain: Domain, measurements: Sequence[Measurement]) -> tuple[list[float], list[str]]:
+    """What makes all tables count the same rows, 1 for those that do, and a sentence on others."""
+    total, scales, unlike = estimate_total(domain, measurements), [], []
     for each in measurements:
         own = float(each.answer.sum())
         noise = math.hypot(each.stddev * math.sqrt(each.answer.size), total.stddev)
-        if abs(own - total.value) > max(far * noise, part * total.value):
+        is_unlike = _differ(abs(own - total.value), noise, total.value)
+        scales.append(total.value / own if is_unlike and own > 0 else 1.0)
+        if is_unlike:
             name = each.query.describe().removeprefix("marginal of ").removesuffix(" in groups")
             unlike.append(f"{name} {np.rint(own):,.0f}")
-    if unlike:
-        return [
-            f"The tables do not count the same rows: together they say {total.value:,.0f}, but "
-            f"{listed(unlike, 3)}. Check whether they are about the same people, and whether cells "
-            "were suppressed. Only what they say of shares can fit all of them."
-        ]
+    said = (
+        f"The tables do not count the same rows: together they say {total.value:,.0f}, but "
+        f"{listed(unlike, 3)}. Check whether they are about the same people, and whether cells "
+        "were suppressed. Of these tables the shares are used."
+    )
+    return scales, [said] if unlike else []
+
+
+def _on_margins(domain: Domain, largest: Sequence[Measurement]) -> list[str]:
+    """A sentence if tables say other counts of what they share, beyond their ``largest`` noise."""
+    total = estimate_total(domain, largest).value
     apart = dict.fromkeys(
         " x ".join(each.clique)
         for each in beside_others(domain, largest)
-        if ((each.errors > far) & (each.distances > part * total.value)).any()
+        if _differ(each.distances, np.sqrt(each.margin.variance + each.variance), total).any()
     )
     said = (
         "Tables say other counts of columns that they share than the others do, and noise does not "

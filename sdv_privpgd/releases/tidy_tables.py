@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from sdv_privpgd.base import cached_property
-from sdv_privpgd.base.arguments import check_integer
+from sdv_privpgd.base.arguments import check_integer, shown
 from sdv_privpgd.base.domain import Clique, Grouping
 from sdv_privpgd.base.words import grouped
 from sdv_privpgd.columns.bins import Categories
@@ -137,7 +137,7 @@ class HowPublished:
     # Smaller counts are not told: they are empty, absent, ``"*"`` or ``"<10"``.
     suppressed_below: int | None = None
     rounded_to: int | None = None  # counts are rounded to multiples of it
-    total: int | None = None  # the number of rows that per cents are of
+    total: int | None = None  # the number of rows that per cents and shares are of
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
@@ -155,30 +155,35 @@ class HowPublished:
         below = self.suppressed_below
         return None if below is None else ((below - 1) / 2, (below**2 - 1) / 12)
 
-    def is_percent(self, estimates: np.ndarray, stddevs: np.ndarray | None) -> bool:
-        """Whether a table is in per cents that are not marked: without noise it adds up to 100.
+    def whole(self, estimates: np.ndarray, stddevs: np.ndarray | None) -> float | None:
+        """What shares that are not marked add up to: 1, or 100 without noise; none for counts.
 
         Whole numbers are taken for counts, unless it was said what per cents are of.
         """
-        adds_up = stddevs is None and abs(np.nansum(estimates) - 100) < 1
-        return adds_up and (self.total is not None or not _is_whole(estimates))
+        is_whole, held = _is_whole(estimates), np.nansum(estimates)
+        if not is_whole and 0 < held < 1.05:
+            return 1.0
+        adds_up = stddevs is None and abs(held - 100) < 1
+        return 100.0 if adds_up and (self.total is not None or not is_whole) else None
 
     def counts(
-        self, name: str, estimates: np.ndarray, stddevs: np.ndarray | None, *, is_percent: bool
+        self, name: str, estimates: np.ndarray, stddevs: np.ndarray | None, *, whole: float | None
     ) -> tuple[np.ndarray, np.ndarray]:
         """The counts of a table and the standard deviations of their noise.
 
         What was ``estimates`` of a cell is not a number where it was suppressed. Noise that was
-        published with it is in the same unit.
+        published with it is in the same unit. Shares add up to ``whole``.
         """
         variances = np.zeros(len(estimates)) if stddevs is None else np.square(stddevs)
-        if is_percent:
+        if whole is not None:
             if self.total is None:
                 raise ValueError(
-                    f"The table of {name} is in per cents. Say of how many rows with total=..."
+                    f"The table of {name} is in {'shares' if whole == 1 else 'per cents'}. Say of "
+                    "how many rows with total=..."
                 )
             places = next((each for each in range(6) if _is_whole(estimates * 10**each)), 6)
-            step, scale = self.total / 10 ** (places + 2), self.total / 100
+            scale = self.total / whole
+            step = scale / 10**places
             estimates, variances = estimates * scale, variances * scale**2 + step**2 / 12
         elif stddevs is None and not self.is_said:
             raise ValueError(
@@ -216,7 +221,7 @@ class TidyTable:
     stddevs: np.ndarray  # the standard deviation of the noise in each count, 0 where it is exact
     # The mean and the variance of the count of an absent cell, if there may be any.
     unknown: tuple[float, float] | None = None
-    is_percent: bool = False  # whether it was published in per cents
+    is_share: bool = False  # whether it was published in per cents, or in parts of 1
 
     @property
     def name(self) -> str:
@@ -304,7 +309,7 @@ def tidy_tables(sources: Sequence[Source], how: HowPublished = HowPublished()) -
     found = [table for source in sources for table in _of_frame(_frame(source), how)]
     if how.total is None:
         return found
-    if not any(table.is_percent for table in found):
+    if not any(table.is_share for table in found):
         raise ValueError("total says what per cents are of, and no table is in per cents.")
     rows = np.array([float(how.total)])
     return [*found, TidyTable(clique=(), labels=(), counts=rows, stddevs=np.zeros(1))]
@@ -356,9 +361,9 @@ def _frame(source: Source) -> pd.DataFrame:
     if isinstance(source, pd.DataFrame):
         return source
     path = Path(source)
-    if path.suffix == ".parquet":
+    if path.suffix.lower() == ".parquet":
         return pd.read_parquet(path)
-    if path.suffix == ".csv":
+    if path.suffix.lower() == ".csv":
         texts = {f"label_{place}": str for place in range(1, 10)}
         return pd.read_csv(path, dtype=texts, keep_default_na=False, na_values=[""])  # type: ignore[arg-type]
     raise ValueError(f"Tables are read from files that end in .parquet or .csv, got {str(path)!r}.")
@@ -388,9 +393,9 @@ def _of_frame(frame: pd.DataFrame, how: HowPublished) -> list[TidyTable]:
     found, noise = [], _stddevs(rows, np.isnan(estimates))
     for (clique, _), held in members.items():
         own, numbers = None if noise is None else noise[held], estimates[held]
-        in_percent = bool(is_percent[held].any()) or how.is_percent(numbers, own)
+        whole = 100.0 if is_percent[held].any() else how.whole(numbers, own)
         name = " x ".join(clique) or "the number of rows"
-        counts, stddevs = how.counts(name, numbers, own, is_percent=in_percent)
+        counts, stddevs = how.counts(name, numbers, own, whole=whole)
         if ((counts < 0) & (stddevs == 0)).any():
             raise ValueError(f"The table of {name} has counts below 0 that are said to be exact.")
         found.append(
@@ -400,7 +405,7 @@ def _of_frame(frame: pd.DataFrame, how: HowPublished) -> list[TidyTable]:
                 counts=counts,
                 stddevs=stddevs,
                 unknown=how.unknown,
-                is_percent=in_percent,
+                is_share=whole is not None,
             )
         )
     return found
@@ -417,6 +422,13 @@ def _estimates(column: Any, how: HowPublished) -> tuple[np.ndarray, np.ndarray]:
         column = pd.Series(
             [None if not each or each.startswith(hidden) else each for each in plain]
         )
+        below = how.suppressed_below
+        others = {each.replace(" ", "") for each in texts if each[:1] == "<"} - {f"<{below}"}
+        if others and below is not None:
+            raise ValueError(
+                f"Cells of tables are {min(others)!r}, and suppressed_below is {below}: say what "
+                "all such cells are below, or write '*'."
+            )
     estimates = _numbers(column, "estimate", may_lack=True)
     if np.isnan(estimates).any() and how.suppressed_below is None:
         raise ValueError(
@@ -442,7 +454,12 @@ def _numbers(column: pd.Series, name: str, *, may_lack: bool = False) -> np.ndar
     try:
         found = column.to_numpy(dtype=np.float64, na_value=np.nan)
     except (TypeError, ValueError):
-        raise ValueError(f"The column {name!r} of tables must hold numbers.") from None
+        numbers: Any = pd.to_numeric(column, errors="coerce")
+        wrong: Any = column[numbers.isna() & column.notna()]
+        raise ValueError(
+            f"The column {name!r} of tables must hold numbers, without separators of thousands, "
+            f"got {shown(wrong.iloc[0])}. What was suppressed is '*', '<10' or empty."
+        ) from None
     if not (np.isfinite(found) | (may_lack & np.isnan(found))).all():
         raise ValueError(f"The column {name!r} of tables has values that are missing or infinite.")
     return found

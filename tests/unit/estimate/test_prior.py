@@ -15,7 +15,6 @@ from sdv_privpgd.estimate.prior import (
     PriorComparison,
     PublicRows,
     WeightedRows,
-    _minimized,
     _shown,
     are_as_good_as_own,
     towards,
@@ -71,26 +70,6 @@ def test_weighted_rows_have_the_tables_where_there_is_no_noise():
     assert error(tables, codes) < 0.01
     assert found.weights.sum() == pytest.approx(1.0)
     assert found.effective_rows < 8_000
-
-
-def test_a_convex_function_is_least_where_its_slope_says():
-    """Of log sum exp(-x) + x' A x / 2, beside Newton's steps. Curvatures lie 100 times apart."""
-    curvature = np.geomspace(0.1, 10, 30)
-
-    def function(x):
-        raw = np.exp(-x - (-x).max())
-        weights = raw / raw.sum()
-        slope = curvature * x - weights
-        value = np.log(raw.sum()) + (-x).max() + (curvature * x * x).sum() / 2
-        return value, slope, float(np.square(slope).sum()) * 1e9
-
-    exact = np.zeros(30)
-    for _ in range(50):
-        weights = np.exp(-exact) / np.exp(-exact).sum()
-        square = np.diag(curvature + weights) - np.outer(weights, weights)
-        exact -= np.linalg.solve(square, curvature * exact - weights)
-    first = function(np.ones(30))[0] - function(exact)[0]
-    assert function(_minimized(function, np.ones(30)))[0] - function(exact)[0] < 1e-6 * first
 
 
 def test_a_near_prior_lowers_the_error_where_noise_is_loud():

@@ -152,6 +152,14 @@ def test_tables_that_not_all_have_measured_are_named():
     assert bool(lost) == any("left out" in said for said in combined.warnings)
 
 
+def test_sites_that_bring_more_noise_than_rows_are_named():
+    large = measure(table(9_000), COLUMNS, 2.0, site="large")
+    few = [measure(table(100), COLUMNS, 0.2, site=name) for name in ("few", "fewer")]
+    for those, named in (([large, *few], "'few', 'fewer'"), (few, None), ([large, NORTH], None)):
+        said = [each for each in combine(those, engine="pgm").warnings if "Most of the n" in each]
+        assert [named in each for each in said] == [True] * (named is not None)
+
+
 def test_columns_may_be_in_another_order_at_each_site():
     north, south = NORTH, released("South", columns=dict(reversed(COLUMNS.items())))
     sums = pooled(north.domain, [north.answers, south.answers])
@@ -277,7 +285,7 @@ def test_the_said_noise_is_never_too_small_where_a_holder_s_tables_help_each_oth
 
 def test_only_what_all_have_measured_adds_up():
     found = pooled(DOMAIN, [[answer(("a",), 1.0), answer(("b", "c"), 1.0)], [answer(("a",), 1.0)]])
-    assert found.left_out == (("b", "c"),)
+    assert found.left_out == (MarginalQuery(("b", "c")),)
     assert [each.query for each in found.measurements] == [MarginalQuery(("a",))]
     count, one = number_of_rows(100, 3.0), answer(("a",), 1.0)
     both = pooled(DOMAIN, [[count, one], [count, one]]).measurements[0]
@@ -294,7 +302,8 @@ def test_groups_add_up_only_if_they_are_the_same():
 
     found = pooled(DOMAIN, [over(grouping), over(grouping)])
     assert found.measurements[-1].answer.tolist() == [20, 40]
-    assert pooled(DOMAIN, [over(grouping), over(other)]).left_out == (("c",), ("c",))
+    unlike = pooled(DOMAIN, [over(grouping), over(other)]).left_out
+    assert [each.clique for each in unlike] == [("c",), ("c",)]
 
 
 def cuts(num_bins=None, **words):

@@ -81,8 +81,11 @@ def test_unequal_noise_and_tables_of_other_people_are_noticed():
     other = pd.DataFrame(
         {"column_1": "sex", "label_1": ["F", "M"], "estimate": [900, 800], "stddev": 5.0}
     )
-    (said,) = made([tables(), other]).warnings
+    unlike = made([tables(), other.assign(estimate=[1600, 1400])])
+    (said,) = unlike.warnings
     assert "do not count the same rows" in said
+    # The shares of such tables are used: a table of three times as many rows moves none.
+    assert unlike.sample(20_000)["sex"].eq("F").mean() == pytest.approx(0.534, abs=0.02)
     assert made([tables(), other.assign(estimate=[530, 470])]).warnings == ()
 
 
@@ -255,12 +258,15 @@ def test_a_rounded_count_has_the_noise_of_its_rounding(people):
     assert noisy.tables[0].largest == pytest.approx(np.sqrt(9 + 100 / 12))
 
 
-@pytest.mark.parametrize("sign", [" %", "%", None])
+@pytest.mark.parametrize("sign", [" %", "%", None, "shares"])
 def test_per_cents_are_recognized_and_their_number_of_rows_is_asked_for(people, sign):
     pairs = counted(people, "ward", "drug")
     told = (100 * pairs["estimate"] / 4_000).round(1)
-    told = pairs.assign(estimate=told if sign is None else told.map(lambda x: f"{x}{sign}"))
-    with pytest.raises(ValueError, match=r"ward x drug is in per cents.*total=\.\.\."):
+    if sign == "shares":
+        told = pairs.assign(estimate=told / 100)
+    else:
+        told = pairs.assign(estimate=told if sign is None else told.map(lambda x: f"{x}{sign}"))
+    with pytest.raises(ValueError, match=r"ward x drug is in (per cents|shares).*total=\.\.\."):
         made(told, WARDS)
     found = made(told, WARDS, total=4_000)
     assert found.num_rows == 4_000
@@ -284,7 +290,8 @@ def test_per_cents_are_recognized_and_their_number_of_rows_is_asked_for(people, 
         (tables(stddev=-1.0), {}, "cannot be negative"),
         (tables(stddev=np.nan), {}, "missing or infinite"),
         (tables(estimate=-1, stddev=0.0), {}, "counts below 0 that are said to be exact"),
-        (tables(estimate="many"), {}, "must hold numbers"),
+        (tables(estimate="many"), {}, "must hold numbers.*got 'many'"),
+        (tables(estimate="< 20"), {"suppressed_below": 10}, "are '<20', and suppressed_below"),
         (tables(label_2="X"), {}, "'sex' has no cell 'X'. Its cells are F, M"),
         (tables().iloc[:5], {}, "lacks 1 of 6 cells"),
         (tables().iloc[:3], {}, r"lacks the cells \['M'\] of 'sex'"),
