@@ -53,7 +53,6 @@ class Combinations:
     codes: np.ndarray
 
     def allows(self, codes: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Marks the rows whose cells can hold values that obey, bool."""
         rows = np.stack([codes[name] for name in self.names], axis=1)
         _, keys = np.unique(np.concatenate([rows, self.codes]), axis=0, return_inverse=True)
         keys = keys.reshape(-1)
@@ -86,7 +85,6 @@ class OneHot:
     one: tuple[np.ndarray, ...]
 
     def allows(self, codes: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Marks the rows whose cells can hold values that obey, bool."""
         ones = np.stack([one[codes[name]] for name, one in zip(self.names, self.one, strict=True)])
         zeros = np.stack(
             [zero[codes[name]] for name, zero in zip(self.names, self.zero, strict=True)]

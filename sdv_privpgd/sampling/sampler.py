@@ -498,7 +498,6 @@ class Filled(Wrapped):
     last: Mapping[str, int] = field(default_factory=dict)
 
     def marginal(self, clique: Clique) -> np.ndarray:
-        """The probabilities of a clique's cells, axes in the clique's order."""
         table = np.array(super().marginal(clique), dtype=np.float64)
         for name, codes, chances in self._anew(clique):
             cells = np.moveaxis(table, clique.index(name), -1)  # a view: the table changes with it
@@ -508,7 +507,6 @@ class Filled(Wrapped):
         return table
 
     def sample(self, num_rows: int, seed: int) -> np.ndarray:
-        """Codes of shape (row, attribute). The same seed gives the same rows."""
         codes = self.model.sample(num_rows, seed).copy()
         for name, gone, chances in self._anew(self.domain.attributes):
             (axis,) = self.domain.axes([name])
