@@ -148,6 +148,11 @@ class ColumnShares:
     error: float
 
     @property
+    def moved(self) -> float:
+        """The part of the rows that noise moves in its counts."""
+        return self.column.size * self.error / SURE / math.sqrt(2 * math.pi)
+
+    @property
     def other(self) -> Any:
         """The category that stands for all that are not listed; ``None`` without one."""
         cells = self.column.cells
@@ -368,6 +373,12 @@ def dates_as_numbers(seen: ColumnShares) -> Finding | None:
     return Finding(share / max(float(shares.sum()), seen.error, SOME))
 
 
+def drowned(seen: ColumnShares) -> Finding | None:
+    """The part of the rows that noise moves, unless most rows surely have frequent values."""
+    frequent = float(seen.shares[seen.shares > seen.error].sum())
+    return None if frequent > MOST else Finding(seen.moved, share(seen.moved))
+
+
 def rare(seen: ColumnShares) -> Finding | None:
     """The part of the categories that noise hides."""
     if not isinstance(seen.column.cells, Categories):
@@ -464,8 +475,7 @@ def few_rows(facts: PublicFacts) -> Finding | None:
     columns, rows = facts.columns.values(), facts.total.value
     if not columns:
         return None
-    hidden = fmean(seen.error for seen in columns)
-    moved = fmean(seen.column.size * seen.error for seen in columns) / SURE / math.sqrt(2 * math.pi)
+    hidden, moved = fmean(seen.error for seen in columns), fmean(seen.moved for seen in columns)
     return Finding(
         moved,
         f"on average noise moves {share(moved)} of {rows:,.0f} in the counts of a column, and "
