@@ -91,11 +91,11 @@ def fates(settings: Settings, description: Description, num_rows: int | None) ->
         elif num_rows is not None and least.get(name, 0) * _OFTEN.get(sdtype, 2) > num_rows:
             becomes = "hidden by noise"
             mend = "range_values, or ranges of numbers" if sdtype in _OFTEN else "ranges"
-            few = rows_in(settings.ledger(), least[name])
+            few, rows = (rows_in(settings.ledger(), each) for each in (least[name], num_rows))
             lost = (
                 f"{{}} would be hidden: at this epsilon noise hides what fewer than {few} share, "
-                f"and the table has {number_of(num_rows)}. Declare their {mend}, choose a larger "
-                "epsilon, or fewer columns."
+                f"and the table has {rows}. Declare their {mend}, choose a larger epsilon, or "
+                "fewer columns."
             )
         elif getattr(description.facts[name], "is_grouped", False):
             becomes = "modelled as groups"

@@ -17,7 +17,7 @@ from scipy.special import ndtr, ndtri  # pyright: ignore[reportMissingTypeStubs]
 
 from sdv_privpgd.base import cached_property
 from sdv_privpgd.base.domain import Clique
-from sdv_privpgd.base.words import listed, rounded_up, share
+from sdv_privpgd.base.words import listed, number_of, rounded_up, share
 from sdv_privpgd.columns.bins import Categories, Ticks
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.facts import ColumnFacts, DateFacts, NumberFacts, TruthFacts
@@ -52,7 +52,7 @@ _OF_CODEBOOK = (
 def rows_in(ledger: PrivacyLedger, number: float) -> str:
     """So many rows, as counts are of them: all rows of people, if these count as one. Public."""
     whose = "families" if ledger.family else "people"
-    return f"the rows of {number:,} {whose}" if ledger.weighed else f"{number:,} rows"
+    return f"the rows of {number:,} {whose}" if ledger.weighed else number_of(number)
 
 
 def of_many(ledger: PrivacyLedger) -> str:
