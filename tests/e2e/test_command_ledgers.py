@@ -107,12 +107,11 @@ class TestRefining:
         assert run("add-budget", fitted, csv, *out, "--max-epsilon", 2.01) == 0
         assert "What is spent is added to ledger.json" in capsys.readouterr().err
         assert entered(ledger) == pytest.approx(2, abs=0.01)
-        moved = tmp_path / "elsewhere"
-        moved.mkdir()
+        moved = tmp_path / "elsewhere" / "of_2027.json"
+        moved.parent.mkdir()
         shutil.copy(ledger, moved)
-        more = ("--ledger", moved / "ledger.json", "--force")
-        assert run("add-budget", fitted, csv, *out, *more) == 0
-        assert entered(moved / "ledger.json") == pytest.approx(3, abs=0.01)
+        assert run("add-budget", fitted, csv, *out, "--ledger", moved, "--force") == 0
+        assert entered(moved) == pytest.approx(3, abs=0.01)
         assert entered(ledger) == pytest.approx(2, abs=0.01)
         assert "lacks" not in capsys.readouterr().err
 
