@@ -88,6 +88,24 @@ def file_of(fitted) -> bytes | str:
         return (Path(folder) / "model.zip").read_bytes()
 
 
+def said_by(error) -> list[str]:
+    return [str(error), *getattr(error, "__notes__", [])]
+
+
+def all_cells_are(code, of=None):
+    """Answers that stop a fit: all cells have the code, in tables of so many codes or in all."""
+
+    def noisy(answer, stddev, words):
+        if not stddev:
+            return answer
+        given = np.zeros_like(answer)
+        if of in (None, answer.size):
+            given.flat[code] = 400
+        return given
+
+    return noisy
+
+
 def bar_into(told):
     """A bar that writes down all that it is shown."""
 

@@ -11,7 +11,6 @@ from typing import Any
 
 import pandas as pd
 
-from sdv_privpgd.base.arguments import check_epsilon
 from sdv_privpgd.base.files import TREES, DamagedFileError, undamaged
 from sdv_privpgd.base.words import listed
 from sdv_privpgd.cli import linked_tables
@@ -27,7 +26,7 @@ from sdv_privpgd.cli.input_files import (
     tables_in,
     text_options,
 )
-from sdv_privpgd.cli.journal import Journal, Model, after, is_unwritten, ledger_of
+from sdv_privpgd.cli.journal import Journal, Model, after, check_most, is_unwritten, ledger_of
 from sdv_privpgd.cli.messages import CommandError, own_errors, report_in_options, say
 from sdv_privpgd.cli.metadata_files import metadata_of, read_metadata
 from sdv_privpgd.cli.output_files import (
@@ -259,8 +258,7 @@ def ledger(arguments: Namespace) -> None:
     with own_errors(DamagedFileError), undamaged(path, "ledger"):
         history = read_history(path.read_text(encoding="utf-8"))
     if limit is not None:
-        with own_errors(ValueError):
-            history = replace(history, limit=check_epsilon(limit))
+        history = replace(history, limit=check_most(limit))
     report = ledger_report(history, path.stem)
     with Outputs(inputs=[path], force=arguments.force) as outputs:
         outputs.write(outputs.open("--html", arguments.html), report.save)

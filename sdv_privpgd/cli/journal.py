@@ -294,6 +294,14 @@ def is_unwritten(model: Model) -> bool:
     return entry is not None and entry[1] < len(model.ledger.charges)
 
 
+def check_most(most: float) -> float:
+    """The value of ``--max-epsilon``, once checked. Raises ``CommandError``."""
+    try:
+        return check_epsilon(most)
+    except ValueError:
+        raise CommandError(f"--max-epsilon must be positive and finite, got {most:g}.") from None
+
+
 def check_spending(
     earlier: PrivacyLedger | None,
     planned: PrivacyLedger,
@@ -302,7 +310,7 @@ def check_spending(
 ) -> PrivacyLedger:
     """What a fit and all earlier ones may spend. Raises ``CommandError`` beyond ``most``."""
     together = planned if earlier is None else after(closed(earlier), planned)
-    if most is None or together.epsilon <= _checked(most):
+    if most is None or together.epsilon <= check_most(most):
         return together
     before = "" if earlier is None else f" after {earlier.spent():.6g} before"
     raise CommandError(
@@ -372,10 +380,3 @@ def _without(ledger: PrivacyLedger, planned: Charge) -> PrivacyLedger:
         reserved=reserved,
         charges=tuple(charge for charge in ledger.charges if charge is not planned),
     )
-
-
-def _checked(most: float) -> float:
-    try:
-        return check_epsilon(most)
-    except ValueError:
-        raise CommandError(f"--max-epsilon must be positive and finite, got {most:g}.") from None

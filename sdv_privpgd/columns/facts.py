@@ -105,7 +105,6 @@ class NumberFacts(_RangedFacts):
 
     @property
     def ends(self) -> tuple[Fraction, Fraction]:
-        """Both ends of the range, exactly."""
         low, high = super().ends
         return exactly(low), exactly(high)
 
@@ -127,7 +126,6 @@ class WeightFacts(NumberFacts):
 
     @property
     def unparsed(self) -> str:
-        """Why weights that are there may not be read, and what mends it, after "they are"."""
         return "no plain numbers such as 1234.5. Weights are read as such alone: convert them."
 
 

@@ -71,6 +71,7 @@ class Repair:
     """Makes rows obey rules of cells, and predicates of the values that codes ``decode`` to.
 
     ``columns`` are all attributes, in the rows' order; ``differences`` say which are computed.
+    ``orders`` are the rules of two columns in order.
     """
 
     def __init__(
@@ -85,7 +86,7 @@ class Repair:
         self._sizes = np.array([column.size for column in columns])
         self._scales = np.array([1 / c.size if c.is_ordered else 0.0 for c in columns])
         self._rules, self._predicates, self._decode = rules, predicates, decode
-        self._orders = [rule for rule in rules if isinstance(rule, Order)]
+        self.orders = [rule for rule in rules if isinstance(rule, Order)]
         self._differences = differences
 
     def __call__(
@@ -294,9 +295,9 @@ class Repair:
             put_differences(self._differences, codes, places, rows.held)  # these are views
 
     def _settle(self, rows: _RepairedRows) -> None:
-        if self._orders:
+        if self.orders:
             codes, places = self._by_name(rows.codes), self._by_name(rows.positions)
-            settle(self._orders, codes, places, rows.generator, rows.held)  # in place, as above
+            settle(self.orders, codes, places, rows.generator, rows.held)  # in place, as above
 
     def _try_again(self, rows: _RepairedRows, obeys: np.ndarray) -> None:
         """Places the values of rows that do not obey anew, and updates ``obeys`` in place."""

@@ -5,11 +5,12 @@ may be corrected by it (``possible``), and rows of a model can be repaired.
 """
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import chain, combinations
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -21,6 +22,9 @@ from sdv_privpgd.columns.differences import Difference
 from sdv_privpgd.columns.scalars import LARGEST_WHOLE
 from sdv_privpgd.columns.units import UNITS
 from sdv_privpgd.columns.visits import Visits
+
+Span = tuple[Any, Any]
+"""The first and the last value of a range, as a column's cells hold values."""
 
 
 class Rule(Protocol):
@@ -49,7 +53,6 @@ class Combinations:
     codes: np.ndarray
 
     def allows(self, codes: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Marks the rows whose cells can hold values that obey, bool."""
         rows = np.stack([codes[name] for name in self.names], axis=1)
         _, keys = np.unique(np.concatenate([rows, self.codes]), axis=0, return_inverse=True)
         keys = keys.reshape(-1)
@@ -82,7 +85,6 @@ class OneHot:
     one: tuple[np.ndarray, ...]
 
     def allows(self, codes: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Marks the rows whose cells can hold values that obey, bool."""
         ones = np.stack([one[codes[name]] for name, one in zip(self.names, self.one, strict=True)])
         zeros = np.stack(
             [zero[codes[name]] for name, zero in zip(self.names, self.zero, strict=True)]
@@ -227,6 +229,29 @@ class Order:
         if values.dtype.kind == "f":
             return np.nextafter(values, np.inf if upwards else -np.inf)
         return values + (1 if upwards else -1)
+
+    def narrowed(self, low: Span, high: Span) -> tuple[Span, Span]:
+        """What is left of ranges of the two columns' values: what some value of the other allows.
+
+        Where that is nothing, the first value is above the last.
+        """
+        least = self._compared(self.low, np.array(low[:1]))
+        most = self._compared(self.high, np.array(high[1:]))
+
+        def from_on(column: Column, own: Span, is_met: Callable[[np.ndarray], np.ndarray]) -> int:
+            """The first whole number of a range from which on it is met."""
+            met = lambda value: bool(is_met(self._compared(column, np.array([value])))[0])
+            return own[0] + bisect_left(range(own[0], own[1] + 1), True, key=met)
+
+        if isinstance(self.high.cells, Reals):
+            first = max(high[0], self.bound(least, True)[0])
+        else:
+            first = from_on(self.high, high, lambda values: self._in_order(least, values))
+        if isinstance(self.low.cells, Reals):
+            last = min(low[1], self.bound(most, False)[0])
+        else:
+            last = from_on(self.low, low, lambda values: ~self._in_order(values, most)) - 1
+        return (low[0], last), (first, high[1])
 
     def widened(self, name: str) -> Column:
         """The column ``name``, with an end cell widened until all values of the other have room.

@@ -58,8 +58,8 @@ class Fitted:
         release: The answers and the model; ``None`` where no column is modelled.
         sampler: Makes rows, where there is a model.
         keys: Makes the keys of rows, where some are declared.
-        doubts: For columns whose range did not stand out from the noise, or beyond whose declared
-            range many rows lie, what is to be said of it.
+        diagnostics: For columns whose range did not stand out from the noise, or beyond whose
+            declared range many rows lie, what is to be said of it.
         refusals: Sentences on constraints that the found columns cannot meet.
         settings: Those of the fit.
         options: What else the fit was told, by name, as far as a report is to say it.

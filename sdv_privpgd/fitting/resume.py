@@ -26,7 +26,7 @@ class Unfinished:
 
     Attributes:
         description: What was public of the table, with what was discovered.
-        doubts: What discovery has to say of columns' ranges; ``None`` if it had not ended.
+        diagnostics: What discovery has to say of columns' ranges; ``None`` if it had not ended.
         looked: What discovery had been answered until then; of one that had ended the number of
             rows, which says whether a table can be the same.
         ledger: The ledger of the fit. What it has left can still be spent.

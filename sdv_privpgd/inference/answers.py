@@ -317,7 +317,6 @@ class Combined:
         return max(one.value, 0.0) / other.value if other.value > 0 else math.nan
 
     def interval(self, kind: str, level: float) -> Interval:
-        """The interval of one of ``KINDS``."""
         (least, most), (low, high) = extremes_of(self.first), extremes_of(self.second)
         ends = _difference if self.how == DIFFERENCE else _ratio
         correlation = self.correlations[kind]

@@ -258,7 +258,6 @@ class OfModel:
     limits: tuple[float, float] = (-math.inf, math.inf)
 
     def interval(self, kind: str, level: float) -> Interval:
-        """The interval of one of ``KINDS`` at a level such as 0.95."""
         deviations(kind, level)
         errors = self.errors[kind][np.isfinite(self.errors[kind])]
         if len(errors) < 2:

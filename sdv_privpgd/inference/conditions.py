@@ -89,6 +89,14 @@ def condition_shares(column: Column, condition: Any) -> ConditionShares:
     return ConditionShares(whole, least, most, words)
 
 
+def on_cut(names: Sequence[str], hidden: str = "no interval covers what that hides") -> str:
+    """A sentence on conditions that hold for a part of some cells' rows."""
+    return (
+        f"A condition cuts cells of {' and '.join(map(repr, names))}: rows were taken to be spread "
+        f"in them as in sampled rows; {hidden}."
+    )
+
+
 def meeting(column: Column, cells: pd.Series, condition: Any) -> np.ndarray:
     """Which synthetic cells of a column meet a condition, bool."""
     values, missing = read(column, cells)

@@ -17,6 +17,7 @@ from sdv_privpgd.inference.conditions import (
     column_named,
     condition_shares,
     not_missing,
+    on_cut,
 )
 from sdv_privpgd.inference.linear import LinearEstimate, Product, times
 from sdv_privpgd.synthesize.engine import Model
@@ -121,6 +122,8 @@ def design_of(
     terms, references = [Term("intercept", {})], {}
     for name in names:
         own, compared = _terms(involved[name], reference.get(name), held.get(name))
+        if not own:
+            raise ValueError(f"{name!r} has one value alone, which no other is compared with.")
         terms += own
         if compared is not None:
             references[name] = compared
@@ -235,6 +238,8 @@ def _notes(involved: Mapping[str, Column], event: Any) -> list[str]:
         if column.sdtype == "datetime" and not (event is not None and column is outcome)
         for first in [as_users(column, code_values(column).lows[0])]
     ]
+    if event is not None and condition_shares(outcome, event).is_cut:
+        notes.append(on_cut([outcome.name]))
     if cells:
         notes.append(
             f"Values of {' and '.join(cells)} are the means of their cells, as in sampled rows, "

@@ -82,7 +82,6 @@ class Sum:
         return math.sqrt(self.variance)
 
     def interval(self, kind: str, level: float) -> Interval:
-        """The interval of one of ``KINDS``."""
         z, value = deviations(kind, level), possible(self)
         if kind == "population" and self.drawn is not None:
             variance = self.variance + max(self.drawn, 0.0)
@@ -177,7 +176,6 @@ class Enclosed:
     highest: Estimated
 
     def interval(self, kind: str, level: float) -> Interval:
-        """The interval of one of ``KINDS``."""
         all_three = (self.lowest, self.middle, self.highest)
         lows, highs = zip(*(each.interval(kind, level) for each in all_three), strict=True)
         return Interval(min(lows), max(highs))
@@ -194,7 +192,6 @@ class Scaled:
     factor: float
 
     def interval(self, kind: str, level: float) -> Interval:
-        """The interval of one of ``KINDS``."""
         return Interval(*(end * self.factor for end in self.inner.interval(kind, level)))
 
 
@@ -211,7 +208,6 @@ class Open:
     above: bool
 
     def interval(self, kind: str, level: float) -> Interval:
-        """The interval of one of ``KINDS``."""
         low, high = self.inner.interval(kind, level)
         return Interval(-math.inf if self.below else low, math.inf if self.above else high)
 
@@ -250,7 +246,6 @@ class Quantile:
     alike: int = 1
 
     def interval(self, kind: str, level: float) -> Interval:
-        """The interval of one of ``KINDS``."""
         z = deviations(kind, level)
         rows = max(self.num_rows, 0.0) * self.alike * (kind == "population")
         sampling = rows * self.q * (1 - self.q)

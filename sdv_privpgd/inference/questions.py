@@ -34,6 +34,7 @@ from sdv_privpgd.inference.conditions import (
     code_values,
     column_named,
     not_missing,
+    on_cut,
     shares_by_column,
     value_at,
 )
@@ -235,18 +236,11 @@ def _notes(
     what: str, about: Sequence[Column], parts: Mapping[str, ConditionShares]
 ) -> tuple[str, ...]:
     """What the answer takes for granted beyond the noise."""
-    cut = [repr(name) for name, part in parts.items() if part.is_cut]
+    cut = [name for name, part in parts.items() if part.is_cut]
+    holds = "the intervals hold for any spread, and the estimate may be far off"
     notes = []
     if cut:
-        hidden = (
-            "the intervals hold for any spread, and the estimate may be far off"
-            if what in ("count", "share")
-            else "no interval covers what that hides"
-        )
-        notes.append(
-            f"A condition cuts cells of {' and '.join(cut)}: rows were taken to be spread in them "
-            f"as in sampled rows; {hidden}."
-        )
+        notes.append(on_cut(cut, holds) if what in ("count", "share") else on_cut(cut))
     if what in ("mean", "sum") and not code_values(about[0]).are_single:
         notes.append(
             f"Values of {about[0].name!r} were taken to be spread in their cells as in sampled "
@@ -479,17 +473,24 @@ class Questions:
             is_open or (parsed.is_clipped and column.name in self.undetected)
         ):
             return []
-        said = (
-            f"The range of {column.name!r} was found from noisy counts: up to about "
-            f"{self.undetected[column.name].rows:,.0f} rows may lie beyond it"
-        )
         if parsed.is_clipped:
-            return [f"{said} and count as its ends."]
+            return self.on_ends([column.name])
         return [
-            f"{said}, nobody knows how far: an interval that they could move has no end on that "
-            f"side{_AS_DAYS * (column.unit is not None)}. Declare the range, or ask for values "
-            "clipped to the one that was found: answer(..., clipped=True)."
+            f"{self._on_beyond(column.name)}, nobody knows how far: an interval that they could "
+            f"move has no end on that side{_AS_DAYS * (column.unit is not None)}. Declare the "
+            "range, or ask for values clipped to the one that was found: answer(..., clipped=True)."
         ]
+
+    def on_ends(self, names: Sequence[str]) -> list[str]:
+        """Sentences on rows beyond ranges of columns that were found, which count as their ends."""
+        found = [name for name in names if name in self.undetected]
+        return [f"{self._on_beyond(name)} and count as its ends." for name in found]
+
+    def _on_beyond(self, name: str) -> str:
+        return (
+            f"The range of {name!r} was found from noisy counts: up to about "
+            f"{self.undetected[name].rows:,.0f} rows may lie beyond it"
+        )
 
     def _table(self, parsed: ParsedQuestion) -> TableAnswer:
         names = tuple(column.name for column in parsed.columns)

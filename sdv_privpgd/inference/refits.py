@@ -87,7 +87,6 @@ class Population(Wrapped):
     """A model whose samples are independent rows. Public."""
 
     def sample(self, num_rows: int, seed: int) -> np.ndarray:
-        """Codes of shape (row, attribute). The same seed gives the same rows."""
         return independent_rows(self.model, num_rows, np.random.default_rng(seed))
 
 

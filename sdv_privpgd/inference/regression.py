@@ -146,13 +146,20 @@ def regression(
     named = design.columns[1:]
     compared = [f"{name} with {to}" for name, to in design.references.items() if name in named]
     notes = [f"Compared: {', '.join(compared)}."] if compared else []
+    of_numbers = design.columns[how.get("event") is not None :]
     return Regression(
         title=f"{kind.capitalize()} regression of {design.outcome.name} on {', '.join(named)}",
         coefficients=pd.Series(back @ coefficients + ready.shift, index=index, name="coef"),
         covariance=pd.DataFrame(covariance, index=index, columns=index),
         noise=pd.DataFrame(noise, index=index, columns=index),
         num_rows=found.num_rows,
-        notes=(*notes, *design.notes, *on_missing(estimate, design, found), *on_people(release)),
+        notes=(
+            *notes,
+            *design.notes,
+            *questions.on_ends(of_numbers),
+            *on_missing(estimate, design, found),
+            *on_people(release),
+        ),
     )
 
 

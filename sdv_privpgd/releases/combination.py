@@ -341,7 +341,6 @@ class CombinedTable(ModelledTables):
         return {**promise_of(_worst(self.sites)), "sites": sites}
 
     def privacy_report(self) -> str:
-        """The text of ``report``."""
         program = f"Privacy report (sdv-privpgd {version('sdv-privpgd')})"
         first = self.sites[0]
         paragraphs = [

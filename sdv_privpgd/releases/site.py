@@ -65,7 +65,6 @@ class Unchosen(Engine):
     takes_quadrants = True
 
     def megabytes(self, domain: Domain, cliques: Sequence[Clique]) -> float:
-        """The size of a graphical model of these cliques."""
         return PrivatePGM().megabytes(domain, cliques)
 
     def fit(
@@ -76,7 +75,6 @@ class Unchosen(Engine):
         warm_start: Model | None = None,
         progress: Progress = silent,
     ) -> Model:
-        """The graphical model of the measurements."""
         return PrivatePGM().fit(domain, measurements, warm_start=warm_start, progress=progress)
 
 

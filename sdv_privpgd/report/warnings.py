@@ -93,6 +93,9 @@ COLUMN_RULES = (
     WarningRule(Rank.DOUBTFUL, measures.wide, 0,
          "Wide cells hide how rows are spread: {}. Means, sums and high quantiles may be far off. "
          "answer() gives intervals that hold for any spread."),
+    WarningRule(Rank.DOUBTFUL, measures.drowned, MOST,
+         "Noise moves most of the rows in the counts of a column: {}. Choose fewer columns or "
+         "cells, or a larger epsilon."),
     WarningRule(Rank.NOISE, measures.rare, MOST,
          "Most categories have too few rows to be told from none: {}. They may vanish or be far "
          "too many: put rare ones together, or spend more."),

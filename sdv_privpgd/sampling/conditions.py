@@ -16,10 +16,11 @@ from sdv_privpgd.columns.bins import BELOW_ONE, Categories, Reals
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.dates import are_whole, to_ticks
 from sdv_privpgd.columns.decoders import decoder_for
-from sdv_privpgd.columns.encoders import encode, moments_of
+from sdv_privpgd.columns.encoders import encode, moments_of, read
 from sdv_privpgd.columns.number_formats import NumberFormat
 from sdv_privpgd.columns.scalars import indices, number_in, plain, quiet
 from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.constraints.rules import Order, Span
 from sdv_privpgd.synthesize.engine import Model
 
 
@@ -56,6 +57,11 @@ class Between:
             ) from error
 
 
+@dataclass(frozen=True)
+class Narrowed(Between):
+    """A range whose ends are as its column's cells hold values. It may be empty."""
+
+
 def as_conditions(conditions: Mapping[str, Any] | None) -> Mapping[str, Any]:
     """Conditions by column, none for ``None``. Raises ``ValueError`` for what is no dictionary."""
     if conditions is not None and not isinstance(conditions, Mapping):
@@ -75,10 +81,6 @@ def at_most(condition: Any, most: int) -> Any:
     return condition if condition is None else min(condition, most)
 
 
-Span = tuple[Any, Any]
-"""The first and the last value of a range, as a column's cells hold values."""
-
-
 def span(column: Column, between: Between) -> Span:
     """The range as a column's cells hold values. If it is empty, its first value is above its last.
 
@@ -89,6 +91,8 @@ def span(column: Column, between: Between) -> Span:
             f"Column {column.name!r} is {column.sdtype}: its values have no order, so {between!r} "
             "says nothing about it. Ask for one of its values instead."
         )
+    if isinstance(between, Narrowed):
+        return between.low, between.high
     first, last = column.cells.ends
     return (
         first if between.low is None else _end(column, between.low, math.ceil),
@@ -216,6 +220,32 @@ def as_cells(column: Column, conditions: pd.Series) -> pd.Series:
     return conditions.map(
         lambda cell: words[bool(cell)] if isinstance(cell, bool | np.bool_) else cell
     )
+
+
+def narrowed(order: Order, low: Any, high: Any) -> tuple[Any, Any]:
+    """Conditions on two columns; of ranges only what is in order with some value of the other."""
+    asked = list(zip((order.low, order.high), (low, high), strict=True))
+    found = [_span_of(column, condition) for column, condition in asked]
+    spans = [own for own in found if own is not None and own[0] <= own[1]]
+    if len(spans) < len(asked):
+        return low, high
+    low, high = (
+        Narrowed(*own) if isinstance(condition, Between) else condition
+        for own, (_, condition) in zip(order.narrowed(*spans), asked, strict=True)
+    )
+    return low, high
+
+
+def _span_of(column: Column, condition: Any) -> Span | None:
+    """The values of the domain that a condition lets be; ``None`` if one lets be missing."""
+    first, last = column.cells.ends
+    if isinstance(condition, Between):
+        low, high = span(column, condition)
+        return max(low, first), min(high, last)
+    if condition is ANYTHING:
+        return None
+    (value,), (is_missing,) = read(column, pd.Series([condition], dtype=object))
+    return None if is_missing else (value, value)
 
 
 def put(series: pd.Series, rows: np.ndarray, values: pd.Series) -> pd.Series:

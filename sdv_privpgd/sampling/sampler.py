@@ -5,6 +5,7 @@ import sys
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from itertools import cycle, islice
 from types import MappingProxyType
 from typing import Any
@@ -23,7 +24,13 @@ from sdv_privpgd.columns.positions import coupled
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.constraints.repair import Predicate, Repair
 from sdv_privpgd.constraints.rules import Rule
-from sdv_privpgd.sampling.conditions import ColumnConditions, ConditionalRows, is_range, put
+from sdv_privpgd.sampling.conditions import (
+    ColumnConditions,
+    ConditionalRows,
+    is_range,
+    narrowed,
+    put,
+)
 from sdv_privpgd.synthesize.engine import Model, Wrapped
 
 MOVING = threading.RLock()
@@ -295,6 +302,7 @@ class Sampler:
         not modelled are left to the caller. Conditions that no row meets together with the
         constraints are left out as well.
         """
+        conditions = self._narrowed(conditions)
         parsed = self._parsed(conditions)
         possible = np.all([np.ones(len(conditions), bool), *(w.possible for w in parsed)], axis=0)
         conditions = conditions.loc[possible]
@@ -313,6 +321,21 @@ class Sampler:
         self._draw_again(rows, conditions, pool, generator)
         decoded, possible[possible] = self._obeying(rows, generator)
         return decoded, possible
+
+    def _narrowed(self, conditions: pd.DataFrame) -> pd.DataFrame:
+        """The conditions; of ranges only what the order of two columns leaves."""
+        orders = [] if self._repair is None else self._repair.orders
+        for order in len(orders) * orders:  # as often as a chain of them is long
+            if {*order.names} <= {*conditions}:
+                both, narrow = conditions[[*order.names]], cache(partial(narrowed, order))
+                ranged = np.any([is_range(own) for _, own in both.items()], axis=0)
+                cells = [narrow(*row) for row in both.loc[ranged].itertuples(index=False)]
+                for name, own in zip(order.names, zip(*cells, strict=True), strict=False):
+                    if is_range(pd.Series(conditions[name])).any():
+                        left = conditions[name].copy()
+                        left.loc[ranged] = pd.Series(own, left.index[ranged], dtype=object)
+                        conditions = conditions.assign(**{name: left})
+        return conditions
 
     def _drawn_under(
         self,
@@ -475,7 +498,6 @@ class Filled(Wrapped):
     last: Mapping[str, int] = field(default_factory=dict)
 
     def marginal(self, clique: Clique) -> np.ndarray:
-        """The probabilities of a clique's cells, axes in the clique's order."""
         table = np.array(super().marginal(clique), dtype=np.float64)
         for name, codes, chances in self._anew(clique):
             cells = np.moveaxis(table, clique.index(name), -1)  # a view: the table changes with it
@@ -485,7 +507,6 @@ class Filled(Wrapped):
         return table
 
     def sample(self, num_rows: int, seed: int) -> np.ndarray:
-        """Codes of shape (row, attribute). The same seed gives the same rows."""
         codes = self.model.sample(num_rows, seed).copy()
         for name, gone, chances in self._anew(self.domain.attributes):
             (axis,) = self.domain.axes([name])

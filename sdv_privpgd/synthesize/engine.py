@@ -86,7 +86,6 @@ class Wrapped:
         return self.model.block
 
     def marginal(self, clique: Clique) -> np.ndarray:
-        """The probabilities of a clique's cells, axes in the clique's order."""
         return self.model.marginal(clique)
 
 
@@ -350,7 +349,6 @@ class Particles:
         return len(self.codes)
 
     def marginal(self, clique: Clique) -> np.ndarray:
-        """The probabilities of a clique's cells, axes in the clique's order."""
         columns = self.codes[:, self.domain.axes(clique)].T.astype(np.int64)
         return table_of(columns, self.domain.shape(clique)) / len(self.codes)
 

@@ -70,7 +70,6 @@ class PrivatePGM(Engine):
         return _megabytes(JunctionTree.of(domain, cliques))
 
     def refusal(self, domain: Domain, cliques: Sequence[Clique]) -> str | None:
-        """Why tables of these cliques cannot be fitted; ``None`` where they can."""
         return self._too_large(JunctionTree.of(domain, cliques), len(set(cliques)))
 
     def _too_large(self, tree: JunctionTree, number: int) -> str | None:

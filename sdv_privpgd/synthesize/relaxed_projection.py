@@ -46,7 +46,6 @@ class Mixture:
         return len(self.shares)
 
     def marginal(self, clique: Clique) -> np.ndarray:
-        """The probabilities of a clique's cells, axes in the clique's order."""
         parts = [shares_of(self.shares, self.domain, axis) for axis in self.domain.axes(clique)]
         cells = products([np.ones((self.block, 1)), *parts[:-1]]).T @ parts[-1]
         return (cells / self.block).reshape(self.domain.shape(clique))

@@ -254,10 +254,8 @@ class _Scores:
         for name, own in declared.items():
             for column, facts in own.items():
                 if facts.sdtype in ("numerical", "datetime"):
-                    parts = tables[name][column].astype(
-                        "int64" if facts.sdtype == "datetime" else float
-                    )
-                    cuts = np.unique(np.quantile(parts.dropna(), np.arange(1, 16) / 16))
+                    parts = _numbers_of(tables[name][column], facts).dropna()
+                    cuts = np.unique(np.quantile(parts, np.arange(1, 16) / 16))
                     self.cuts[name, column] = cuts
         self.real = self._shares(tables)
 

@@ -134,9 +134,10 @@ class TestSampling:
         asked = [
             {"low": Between(40, None), "high": Between(None, 75)},
             {"start": june, "end": june},
+            {"start": Between("29/06/2020", None), "end": Between(None, "30/06/2020")},
         ]
         rows = fitted.sample_from_conditions([Condition(each, num_rows=60) for each in asked])
-        assert len(rows) == 120
+        assert len(rows) == 180
         assert {kind: broken(kind, rows) for kind in ALL} == dict.fromkeys(ALL, 0)
         assert ((rows["low"][:60] >= 40) & ~(rows["high"][:60] > 75)).all()
         assert rows[["start", "end"]][60:].map(lambda day: day[3:5] == "06").all(axis=None)

@@ -12,7 +12,7 @@ import cloudpickle
 import numpy as np
 import pytest
 from canaries import NUMBER, TEXT, traces
-from interference import nasty, other_values, settings
+from interference import all_cells_are, nasty, other_values, said_by, settings
 from made_up import heard, made_up, quiet
 from sdv_tables import table as sdv_table
 
@@ -82,21 +82,14 @@ def test_nothing_depends_on_the_table_where_a_measurement_stops(
     adjacency, fixed_answers, monkeypatch
 ):
     """The noisy counts say that all cells are missing, whatever they are."""
-
-    def noisy(answer, stddev, words):
-        if not stddev:
-            return answer
-        last = np.arange(answer.size) == answer.size - 1
-        return np.where(last, 400, 0).reshape(answer.shape)
-
-    monkeypatch.setattr(curator, "_noisy", noisy)
+    monkeypatch.setattr(curator, "_noisy", all_cells_are(-1))
     settings = {"site": "North", "method": "mst+particles", "adjacency": adjacency, "delta": 1e-5}
 
     def seen(private):
         with pytest.raises(DomainMismatchError) as caught:
             measure(private, COLUMNS, 9.0, **settings)
         error = caught.value
-        told = [str(error), *getattr(error, "__notes__", []), error.ledger.to_json()]
+        told = [*said_by(error), error.ledger.to_json()]
         kept = cloudpickle.dumps((error.args, error.goes_on))
         with heard() as said:
             done = error.resume(private)

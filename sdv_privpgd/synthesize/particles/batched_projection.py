@@ -44,7 +44,6 @@ class BatchedProjection(CertifiedSolver):
     def solve_all(
         self, tables: Sequence[SignedTable], generator: torch.Generator, progress: Progress = silent
     ) -> list[CertifiedProjection]:
-        """The projections with their certificates, for the directions drawn."""
         directions = self.draw_directions(tables, generator)
         # Sizes in a group differ by less than a factor of two: padding no more than doubles them.
         groups: list[list[int]] = []

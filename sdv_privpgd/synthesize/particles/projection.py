@@ -136,7 +136,6 @@ class CompiledProjection(CertifiedSolver):
     def solve_all(
         self, tables: Sequence[SignedTable], generator: torch.Generator, progress: Progress = silent
     ) -> list[CertifiedProjection]:
-        """The projections with their certificates, for the directions drawn."""
         directions = self.draw_directions(tables, generator)
         return solved_in_threads(self._solve, tables, directions, progress)
 

@@ -8,6 +8,7 @@ from answers import noisy_answers, number_of_rows
 from columns_of_words import numbers
 
 from sdv_privpgd.base.domain import Domain
+from sdv_privpgd.columns.bins import Ticks
 from sdv_privpgd.constraints.rules import Combinations, OneHot, Order, groups, possible_of, settle
 from sdv_privpgd.estimate.consistency import consistent_tables, emptied, few_choices, possible_cells
 from sdv_privpgd.privacy.dataset import Dataset
@@ -21,6 +22,7 @@ PAIRS = [
     (numbers("a", 0, 1, 4), numbers("b", 0.25, 2, 7, range_is_nullable=False)),
     (numbers("a", 0, 1, 3, decimal_places=1), numbers("b", 0, 2, 2, decimal_places=0)),
     (numbers("a", 0, 90, 3, increment=10), numbers("b", 0, 90, 4)),
+    (numbers("a", 0, 3, 3, decimal_places=2), numbers("b", 1, 4, 4, decimal_places=2)),
 ]
 
 
@@ -40,6 +42,28 @@ def test_cells_allow_what_some_of_their_values_do(pair, strict):
             values[0].min() < values[1].max() if strict else values[0].min() <= values[1].max()
         )
         assert allowed[codes] == possible, codes
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize(
+    "pair", [pair for pair in PAIRS if all(isinstance(each.cells, Ticks) for each in pair)]
+)
+def test_ranges_are_narrowed_to_what_some_value_of_the_other_allows(pair, strict):
+    order, rng = Order(*pair, strict), np.random.default_rng(0)
+    for _ in range(50):
+        spans = [
+            tuple(sorted(rng.integers(each.cells.first, each.cells.last + 1, 2))) for each in pair
+        ]
+        low, high = ([*range(*span), span[1]] for span in spans)
+        is_met = np.less if strict else np.less_equal
+        met = is_met.outer(
+            *(c.numbers(np.array(v)) for c, v in zip(pair, (low, high), strict=True))
+        )
+        (first, last), (after, end) = order.narrowed(*spans)
+        left = [low[i] for i in np.flatnonzero(met.any(axis=1))]
+        also = [high[i] for i in np.flatnonzero(met.any(axis=0))]
+        assert [*range(first, last + 1)] == left
+        assert [*range(after, end + 1)] == also
 
 
 @pytest.mark.parametrize("held", [(), ("a",), ("b",)])

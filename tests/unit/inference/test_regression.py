@@ -13,7 +13,8 @@ from toy import Joints
 from sdv_privpgd import Between
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.estimate.support import clear_support
-from sdv_privpgd.inference.questions import Questions
+from sdv_privpgd.inference.design import design_of
+from sdv_privpgd.inference.questions import Questions, Undetected
 from sdv_privpgd.inference.regression import Regression, regression
 from sdv_privpgd.methods import pipeline
 from sdv_privpgd.privacy.ledger import PrivacyLedger
@@ -267,6 +268,26 @@ def test_a_pair_that_was_not_measured_is_named_and_so_is_a_column_that_noise_hid
         regression(asked, "ill", ["age", "ward"])
     with pytest.raises(ValueError, match="Too few rows are known to have ward = B, ward = C"):
         regression(questions(drawn(300), stddev=400.0), "ill", ["ward"])
+
+
+def test_an_event_that_cuts_cells_is_noted_and_a_column_of_one_value_is_refused():
+    age = {"sdtype": "numerical", "range_min": 0, "range_max": 99, "decimal_places": 0}
+    site = {"sdtype": "categorical", "range_values": ["A"]}
+    columns = Schema.from_sdv({"age": age, "site": site, "ill": {"sdtype": "boolean"}}, num_bins=10)
+    for low, is_cut in ((60, False), (65, True)):
+        found = design_of(columns.named, "age", ["ill"], "linear", held={}, event=Between(low))
+        assert any("cuts cells of 'age'" in note for note in found.notes) is is_cut
+    with pytest.raises(ValueError, match="'site' has one value alone"):
+        design_of(columns.named, "age", ["ill", "site"], "linear", held={})
+
+
+def test_rows_beyond_a_range_that_was_found_are_noted_where_their_numbers_count():
+    unseen = Undetected(rows=12.0, below=False, above=True)
+    asked = replace(questions(drawn()), undetected={"pay": unseen})
+    for event, is_noted in ((None, True), (Between(8), False)):
+        notes = regression(asked, "pay", ["age"], event=event).notes
+        assert any("12 rows may lie beyond it and count" in each for each in notes) is is_noted
+    assert "may lie beyond" in str(regression(asked, "ill", ["pay"]))
 
 
 def test_columns_that_say_the_same_and_too_many_features_are_refused(monkeypatch):

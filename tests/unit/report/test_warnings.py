@@ -266,6 +266,12 @@ def test_no_reason_means_no_words():
         assert said == "Most values are missing: 'x' (75 %)."
 
 
+@pytest.mark.parametrize("num_rows", [1, 10, 60])
+def test_a_column_that_is_mostly_noise_is_not_called_usable(num_rows):
+    summary, *_ = warnings_of(fitted(CITY, np.ones(8), num_rows=num_rows))
+    assert summary == "0 of 1 column usable, 1 doubtful, 0 lost."
+
+
 def test_rows_that_are_too_few_are_told_with_the_number_that_would_do():
     (told,) = lines(fitted(AGE, np.ones(12), num_rows=500))
     moved = 13 * STDDEV / math.sqrt(2 * math.pi)
