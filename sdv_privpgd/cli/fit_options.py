@@ -179,18 +179,33 @@ def declared(arguments: Namespace, tables: Sequence[Path] = ()) -> Declared:
 
     All that is wrong with the domain is said, in order; ``CommandError`` is raised for the last.
     """
-    decimal, said = getattr(arguments, "decimal", None) or ".", {}
-    domain = read_facts(arguments.domain, decimal)
+    domain = read_facts(arguments.domain, getattr(arguments, "decimal", None) or ".")
+    known = read_metadata(arguments.metadata) if arguments.metadata else None
+    found = described(arguments, tables, domain, known)
+    if wrong := list(refused(found.metadata, found.domain)):
+        say_each(wrong[:-1])
+        raise CommandError(in_options(wrong[-1]))
+    return found
+
+
+def described(
+    arguments: Namespace, tables: Sequence[Path], domain: Mapping[str, dict], known: Facts | None
+) -> Declared:
+    """The same of what is ``known`` by SDV's metadata, if there is one, and a domain that is read.
+
+    Nothing is said of what is wrong with the domain.
+    """
+    decimal, said, domain = getattr(arguments, "decimal", None) or ".", {}, dict(domain)
     for each in getattr(arguments, "dtype", ()):
         places = domain.get(each.name, {}).get("decimal_places")
         if words := each.facts(decimal, places):
             own = {key: fact for key, fact in domain.get(each.name, {}).items() if fact is not None}
             domain[each.name] = {**words, **own, "sdtype": words["sdtype"]}
             said[each.name] = "--dtype"
-    if arguments.metadata is None and tables:
+    if known is None and tables:
         found = _typed(arguments, tables, domain, said)
     else:
-        facts = read_metadata(arguments.metadata) if arguments.metadata else _metadata_in(domain)
+        facts = _metadata_in(domain) if known is None else known
         (table,) = facts["tables"].values()
         columns, keys = table_of(facts)
         named = as_declared(columns, keys, domain)
@@ -205,11 +220,7 @@ def declared(arguments: Namespace, tables: Sequence[Path] = ()) -> Declared:
         for name, facts in found.domain.items()
         if name not in (*dropped, *made_up) and (facts or name not in found.said)
     }
-    found = replace(found, domain=read, dropped=dropped, made_up=made_up)
-    if wrong := list(refused(found.metadata, found.domain)):
-        say_each(wrong[:-1])
-        raise CommandError(in_options(wrong[-1]))
-    return found
+    return replace(found, domain=read, dropped=dropped, made_up=made_up)
 
 
 def _metadata_in(domain: Mapping[str, dict]) -> dict[str, Any]:
@@ -277,7 +288,7 @@ def _typed(
     elif said and set(names := list(map(str, known_types_in(tables, how)))) <= set(said):
         columns = {name: {"sdtype": kinds[name]} for name in names}
     else:
-        columns, keys, written = detected(arguments, tables, how)
+        columns, keys, written = _detected(arguments, tables, how)
         for name, dtype in how.dtypes.items():  # what is personal by its name alone is modelled
             own = columns.get(name, {}).get("sdtype", "id")
             if own != "id" and own not in KEYS:
@@ -311,12 +322,12 @@ def _retyped(found: Declared, kinds: Mapping[str, str], said: Mapping[str, str])
     return replace(found, columns=columns, keys=keys, domain=plain, said=said)
 
 
-def detected(
-    arguments: Namespace, tables: Sequence[Path], how: Any, *, is_said: bool = False
+def _detected(
+    arguments: Namespace, tables: Sequence[Path], how: Any
 ) -> tuple[dict[str, dict], list[str], dict[str, dict]]:
     """Returns the types that cells have, keys, and how text is written. They become public.
 
-    It says so, unless that ``is_said``.
+    It says so, unless the arguments tell that it ``is_said``.
 
     SDV finds them. Numbers are numbers here, however few different ones there are: their range is
     found among fewer rows than a category. Whole numbers, and dates, times and numbers of text, are
@@ -334,7 +345,7 @@ def detected(
     dropped = left_out(arguments, list(map(str, known_types_in(tables, how))))
     table = read_table(tables, how, None).drop(columns=dropped)
     require_read(tables, how, dropped, table.dtypes.to_dict())
-    if not is_said:
+    if not getattr(arguments, "is_said", False):
         say(
             "The types and formats of the columns were detected from the table and are taken as "
             "public; --metadata says them without looking, and so does --types dtypes."
@@ -454,7 +465,8 @@ def questions(
     allowed = _among(found.columns, "--allow-lost", getattr(arguments, "allow_lost", ()))
     said = on_lost(found.lost(people), allowed, people)
     if said and stops:
-        raise CommandError(in_options(f"Nothing was spent. {' '.join(said)}"))
+        say_each([f"Nothing was spent. {said[0]}", *said[1:-1]])
+        raise CommandError(in_options(said[-1]))
     same = ("epsilon", "delta", "adjacency", "discovery_share", "target", "seed")
     options = {
         "columns": found.for_fit(public_metadata=arguments.public_metadata, people=people),
@@ -482,8 +494,7 @@ def on_lost(lost: Mapping[str, str], allowed: Collection[str], people: People) -
             f"many rows share each value), leave them out (--drop {names}), or have values made "
             f"up (--make-up {names})."
         )
-    asks = [WHOSE] if _NO_KEYS in reasons and not people.is_said else []
-    return [" ".join(said), *asks] if said else []
+    return [*said, WHOSE] if _NO_KEYS in reasons and not people.is_said else said
 
 
 def unweighted(found: Declared, arguments: Namespace) -> Declared:

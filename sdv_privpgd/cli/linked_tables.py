@@ -10,7 +10,7 @@ from typing import Any
 from sdv_privpgd.base.progress import one_step, shown
 from sdv_privpgd.base.words import grouped, listed
 from sdv_privpgd.cli.checkpoint import kept_in
-from sdv_privpgd.cli.fit_options import Declared, detected, question
+from sdv_privpgd.cli.fit_options import Declared, described, on_lost, question
 from sdv_privpgd.cli.input_files import (
     kept_of,
     open_described,
@@ -49,7 +49,7 @@ from sdv_privpgd.sources.texts import signs_of
 _NOT_TAKEN = (
     "rows_per_person", "person_column", "rows_are_people", "weigh_people", "weight_column",
     "sequence_index", "target", "columns", "num_bins",
-    "names", "mark", "dtype",
+    "names", "mark",
 )  # fmt: skip
 """Options of one table."""
 
@@ -185,7 +185,7 @@ def comparing(arguments: Namespace, tables: FittedTables) -> Callable[[Path], An
             raise CommandError(f"{path} is of no table of the model: those are {known}.")
         own, words = tables_in([path]), tables.tables[name].fitted.description.words
         facts = {column: words.get(column, {"sdtype": "id"}) for column in tables.columns[name]}
-        real[name] = read_table(own, reading(arguments, own[0]), facts)
+        real[name] = read_table(own, reading(_of_table(arguments, name), own[0]), facts)
     return lambda path: tables.evaluate(real, path=path)
 
 
@@ -227,7 +227,7 @@ def _opened(
     names, found = _by_table(out or ()), {}
     for name, path in paths.items():
         own, facts = tables_in([path]), _facts(linked, name)
-        how = reading(arguments, own[0])
+        how = reading(_of_table(arguments, name), own[0])
         if out is None:
             held = open_table(own, how, {}).names
             found[name] = open_table(own, how, {c: each for c, each in facts.items() if c in held})
@@ -250,30 +250,33 @@ def _linked_settings(
     if arguments.delta is None:
         raise CommandError("--delta is needed: the number of rows is private.")
     paths = {_table_of(path): path for path in getattr(arguments, "table", ())}  # an audit has none
-    is_said = arguments.metadata is not None
-    metadata, written = (read_json(arguments.metadata), {}) if is_said else _typed(arguments, paths)
+    known: Any = None if arguments.metadata is None else read_json(arguments.metadata)
     domain: Any = {} if arguments.domain is None else read_json(arguments.domain)
     try:
         with own_errors(ValueError):
-            metadata, most, starts = _linked(arguments, metadata)
-            declared = {name: dict(own) for name, own in domain.items()}
-            for name, own in written.items():
-                found = declared.setdefault(name, {})
-                found |= {column: facts | found.get(column, {}) for column, facts in own.items()}
+            links = [*map(_link, arguments.link)] or [
+                tuple(each[end] for end in _ENDS)
+                for each in (known or {}).get("relationships") or ()
+            ]
+            tables = _declared(arguments, paths, links, known, domain)
+            metadata, most, starts = _linked(arguments, tables, links)
+            told = {**domain, **{name: each.domain for name, each in tables.items()}}
             keep = arguments.public_metadata
             named = {"starts": starts, "counts": dict(arguments.count)}
             named |= {"numbers": dict(arguments.numbered)}
-            columns, links = read_tables(metadata, declared, most, keep=keep, **named)
-            for name, made_up in _by_table(getattr(arguments, "make_up", ())).items():
-                described, known = metadata["tables"][name]["columns"], columns[name]
-                known |= {each: Key(described[each].get("regex_format")) for each in made_up}
-                columns[name] = {each: known[each] for each in described if each in known}
+            columns, links = read_tables(metadata, told, most, keep=keep, **named)
+            for name, each in tables.items():
+                own = {
+                    column: Key(each.columns[column].get("regex_format")) for column in each.made_up
+                }
+                own |= columns[name]
+                columns[name] = {column: own[column] for column in each.columns if column in own}
     except (AttributeError, KeyError, TypeError):
         raise CommandError(
             f"{arguments.metadata} is not SDV's metadata of several tables, or --domain has not "
             "the facts of each by table and column."
         ) from None
-    out = _left_out(arguments, metadata, {each.child: each.key for each in links}, is_said=is_said)
+    out = _left_out(arguments, tables)
     if paths and set(paths) != set(columns):
         raise CommandError(
             f"The tables are {sorted(paths)!r} by their files, and {sorted(columns)!r} by "
@@ -310,95 +313,104 @@ def _questions(arguments: Namespace, linked: TablesSettings) -> dict[str, list[Q
     return found
 
 
-def _typed(
-    arguments: Namespace, paths: Mapping[str, Path]
-) -> tuple[dict[str, Any], dict[str, dict[str, dict]]]:
-    """The metadata of tables whose types are detected, with the keys of links, and formats."""
-    if not paths or not arguments.link:
+def _declared(
+    arguments: Namespace,
+    paths: Mapping[str, Path],
+    links: Sequence[tuple[str, str, str, str]],
+    known: Mapping[str, Any] | None,
+    domain: Mapping[str, Mapping[str, dict]],
+) -> dict[str, Declared]:
+    """What is public of the columns of each table, those of links among them.
+
+    It is what SDV's metadata says, if it is ``known``, or else types that the tables have; and what
+    the options and the domain say.
+    """
+    if known is None and not (paths and links):
         raise CommandError(
             "--metadata is needed, SDV's of all tables, or the tables and their --link."
         )
-    links = [*map(_link, arguments.link)]
+    tables = paths if known is None else known["tables"]
     named = {table for child, _, above, _ in links for table in (child, above)}
-    if unknown := sorted(named - paths.keys()):
-        raise CommandError(
-            f"--link names {unknown[0]!r}, and the tables are {sorted(paths)!r} by their files."
-        )
-    keys, found, written = {above: to for _, _, above, to in links}, {}, {}
-    for name, path in paths.items():
-        tables = tables_in([path])
-        how = reading(arguments, tables[0])
-        own = {n: _by_table(getattr(arguments, n, ())).get(name, []) for n in ("drop", "make_up")}
-        given = Namespace(**{**vars(arguments), **own})
-        columns, _, own = detected(given, tables, how, is_said=bool(found))
-        columns |= {column: {"sdtype": words["sdtype"]} for column, words in own.items()}
-        found[name] = {"columns": columns}
-        if name in keys:
-            found[name]["primary_key"] = keys[name]
-        ends = {keys.get(name), *(key for child, key, _, _ in links if child == name)} - {None}
-        if unknown := sorted(ends - columns.keys()):
+    if unknown := sorted(named - {*tables}):
+        raise CommandError(f"--link names {unknown[0]!r}, and the tables are {sorted(tables)!r}.")
+    ends = [(child, key) for child, key, _, _ in links] + [each[2:] for each in links]
+    for option in ("drop", "make_up", "dtype"):
+        for given in getattr(arguments, option, ()):
+            name = getattr(given, "name", given)
+            table, _, own = name.partition(".")
+            is_key = (table, own) in ends and option != "dtype"  # whose cells may have a type
+            if table not in tables or not own or is_key:
+                said = f"--{option.replace('_', '-')} {name}"
+                raise CommandError(f"{said} is no TABLE.COLUMN, or a key of --link.")
+    found: dict[str, Declared] = {}
+    for name in tables:
+        own = Namespace(**vars(_of_table(arguments, name)), is_said=bool(found))
+        files = tables_in([paths[name]]) if name in paths else []
+        facts = None if known is None else {"tables": {name: tables[name]}}
+        each = described(own, files, domain.get(name, {}), facts)
+        keys = [key for table, key in ends if table == name]
+        if known is None and (unknown := sorted({*keys} - each.columns.keys())):
+            path = paths[name]
             raise CommandError(f"--link names {name}.{unknown[0]}, and {path} has no such column.")
-        columns |= {key: {"sdtype": "id"} for key in ends}
-        written[name] = {column: words for column, words in own.items() if column not in ends}
-    return {"tables": found}, written
+        aside = {column: {"sdtype": "unknown"} for column in each.dropped}
+        for column in (*each.made_up, *keys):
+            aside[column] = {**each.columns[column], "sdtype": "id"}
+        said = {**each.said, **dict.fromkeys(keys, "--link")}
+        found[name] = replace(each, columns={**each.columns, **aside}, said=said)
+    return found
 
 
-def _left_out(
-    arguments: Namespace, metadata: Mapping[str, Any], leads: Mapping[str, str], *, is_said: bool
-) -> list[str]:
+def _of_table(arguments: Namespace, table: str) -> Namespace:
+    """The options of one of the tables: columns that are named as TABLE.COLUMN are its own."""
+    own = {n: _by_table(getattr(arguments, n, ())).get(table, []) for n in ("drop", "make_up")}
+    typed = [(each, each.name.partition(".")) for each in getattr(arguments, "dtype", ())]
+    own["dtype"] = [replace(each, name=name) for each, (of, _, name) in typed if of == table]
+    return Namespace(**{**vars(arguments), **own})
+
+
+_NO_LINK = "{} would not be in the rows: they look like ids, and no --link names them."
+
+
+def _left_out(arguments: Namespace, tables: Mapping[str, Declared]) -> list[str]:
     """The columns that are left out, and says so.
 
     Raises ``CommandError`` for those that identify nobody and are not allowed to be lost.
     """
-    out, lost = [], []
-    made_up = _by_table(getattr(arguments, "make_up", ()))
-    for name, own in metadata["tables"].items():
-        keys = {own.get("primary_key"), leads.get(name), *made_up.get(name, ())} - {None}
-        source = "--metadata" if is_said else "detected"
-        found = Declared(columns=own["columns"], keys=sorted(keys), domain={}, source=source)
-        names = [
-            column
-            for column, facts in own["columns"].items()
-            if facts["sdtype"] not in MODELLED and column not in keys
-        ]
-        out += [f"{name}.{column}" for column in names]
-        lost += [f"{name}.{column}" for column in found.lost(People()) if column in names]
+    people, out, lost = People(rows_are_people=True), [], {}  # nobody is asked whose rows they are
+    for table, found in tables.items():
+        kept = [*found.made_up, *(name for name, said in found.said.items() if said == "--link")]
+        for name, facts in found.columns.items():
+            if facts["sdtype"] not in MODELLED and name not in kept:
+                out.append(f"{table}.{name}")
+        for name, why in found.lost(people).items():
+            is_id = found.columns[name]["sdtype"] == "id" or name in found.keys
+            lost[f"{table}.{name}"] = _NO_LINK if is_id else why
     # An audit has no rows to lose.
-    allowed = [*getattr(arguments, "allow_lost", lost), *getattr(arguments, "drop", ())]
-    if lost := [column for column in lost if column not in allowed]:
-        names = ",".join(lost)
-        raise CommandError(
-            f"Nothing was spent. {listed([*map(repr, lost)])} would not be in the rows: by their "
-            "types they are no numbers, dates or categories. Say what they are in --metadata, "
-            f"leave them out (--allow-lost {names}), or have values made up (--make-up {names})."
-        )
+    said = on_lost(lost, getattr(arguments, "allow_lost", lost), people)
+    if said:
+        say_each([f"Nothing was spent. {said[0]}", *said[1:-1]])
+        raise CommandError(said[-1])
     if out:
         say(f"Left out: {listed(out)}. Ids, and what identifies people, are not in the rows.")
     return out
 
 
 def _linked(
-    arguments: Namespace, metadata: Mapping[str, Any]
+    arguments: Namespace,
+    declared: Mapping[str, Declared],
+    links: Sequence[tuple[str, str, str, str]],
 ) -> tuple[dict[str, Any], dict[str, int], dict[str, str]]:
-    """The metadata with the links and orders that options name.
+    """SDV's metadata of the tables, with the links and orders that options name.
 
     By table, how many rows lead to one, and where its order starts.
     """
-    links = [
-        dict(zip(_ENDS, ends, strict=True)) for ends in map(_link, arguments.link)
-    ] or metadata.get("relationships", ())
-    tables = {
-        name: {**own, "columns": {**own["columns"]}} for name, own in metadata["tables"].items()
-    }
-    ends = {(each[_ENDS[end]], each[_ENDS[end + 1]]) for each in links for end in (0, 2)}
-    for option, sdtype in (("drop", "unknown"), ("make_up", "id")):
-        for each in getattr(arguments, option, ()):
-            table, _, name = each.partition(".")
-            if name not in tables.get(table, {}).get("columns", ()) or (table, name) in ends:
-                said = f"--{option.replace('_', '-')} {each}"
-                raise CommandError(f"{said} is no TABLE.COLUMN, or a key of --link.")
-            tables[table]["columns"][name] = {**tables[table]["columns"][name], "sdtype": sdtype}
-    children = [each["child_table_name"] for each in links]
+    tables: dict[str, dict[str, Any]] = {}
+    for name, each in declared.items():
+        tables[name] = {**each.table, "columns": each.columns}
+        for _, _, above, key in links:
+            if above == name:
+                tables[name].setdefault("primary_key", key)
+    children = [child for child, _, _, _ in links]
     most, starts = dict(arguments.max_children), {}
     if "" in most:
         most = {**dict.fromkeys(children, most[""]), **most}
@@ -409,7 +421,8 @@ def _linked(
             raise CommandError(f"--in-order {text} names no column of a table that leads to one.")
         tables[child]["sequence_index"] = order
         starts |= {child: start} if start else {}
-    return {**metadata, "tables": tables, "relationships": links}, most, starts
+    relationships = [dict(zip(_ENDS, ends, strict=True)) for ends in links]
+    return {"tables": tables, "relationships": relationships}, most, starts
 
 
 _ENDS = "child_table_name", "child_foreign_key", "parent_table_name", "parent_primary_key"

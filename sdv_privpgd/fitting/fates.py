@@ -19,7 +19,7 @@ from sdv_privpgd.fitting.options import notes_on
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.fitting.tables_settings import TablesSettings
 from sdv_privpgd.privacy.queries import Adjacency
-from sdv_privpgd.report.measures import MANY, SOME
+from sdv_privpgd.report.measures import MANY, SOME, rows_in
 from sdv_privpgd.report.page import Items, Page, Report, Section, Table, Text
 from sdv_privpgd.report.privacy import WIDTH
 from sdv_privpgd.report.release import on_links, together
@@ -91,10 +91,11 @@ def fates(settings: Settings, description: Description, num_rows: int | None) ->
         elif num_rows is not None and least.get(name, 0) * _OFTEN.get(sdtype, 2) > num_rows:
             becomes = "hidden by noise"
             mend = "range_values, or ranges of numbers" if sdtype in _OFTEN else "ranges"
+            few = rows_in(settings.ledger(), least[name])
             lost = (
-                f"{{}} would be hidden: at this epsilon noise hides what fewer than "
-                f"{least[name]:,} rows share, and the table has {number_of(num_rows)}. Declare "
-                f"their {mend}, choose a larger epsilon, or fewer columns."
+                f"{{}} would be hidden: at this epsilon noise hides what fewer than {few} share, "
+                f"and the table has {number_of(num_rows)}. Declare their {mend}, choose a larger "
+                "epsilon, or fewer columns."
             )
         elif getattr(description.facts[name], "is_grouped", False):
             becomes = "modelled as groups"
@@ -177,24 +178,26 @@ def _on_hidden(
     look = _first_queries(settings, description)
     own = {name: n for name, n in look.rows_needed(num_rows).items() if name in names}
     if num_rows is None:
-        alike = grouped((number, repr(name)) for name, number in own.items())
-        most = [f"{number:,} rows of {listed(each)}" for number, each in alike.items()]
+        alike = grouped((rows_in(look.ledger, n), repr(name)) for name, n in own.items())
+        most = [f"{rows} share in {listed(each)}" for rows, each in alike.items()]
         said = (
-            f"At this epsilon noise hides what fewer than {', or '.join(most)} share. Declare "
+            f"At this epsilon noise hides what fewer than {', or '.join(most)}. Declare "
             "categories or ranges that fewer may have, or choose fewer columns or a larger epsilon."
         )
         return [said] if most else []
     said, rare = [], {name: own.pop(name) for name in description.uncategorized if name in own}
     if rare and (least := min(rare.values())) > SOME * num_rows:
+        few = rows_in(look.ledger, least)
         said.append(
-            f"A category of {listed([*map(repr, rare)])} is found if about {least:,} rows share it "
+            f"A category of {listed([*map(repr, rare)])} is found if about {few} share it "
             f"({share(least / num_rows)}). Rows of rarer ones become 'other', or missing among "
             "numbers, unless range_values are declared."
         )
     if own and (least := min(own.values())) > MANY * num_rows:
+        few = rows_in(look.ledger, least)
         said.append(
             f"Noise hides where values of {listed([*map(repr, own)])} lie that fewer than about "
-            f"{least:,} rows have ({share(least / num_rows)}): declare the ranges that you know."
+            f"{few} have ({share(least / num_rows)}): declare the ranges that you know."
         )
     if vague := [repr(name) for name in names if look.rows_precise.get(name, 0) > num_rows]:
         said.append(

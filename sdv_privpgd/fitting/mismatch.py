@@ -23,7 +23,7 @@ from sdv_privpgd.discovery.transcript import Inquiry
 from sdv_privpgd.methods.pipeline import noise_of
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import CountQuery, MarginalQuery, Measurement
-from sdv_privpgd.report.measures import MANY, MOST, NEARLY_ALL, OF_MANY, SOME, SURE
+from sdv_privpgd.report.measures import MANY, MOST, NEARLY_ALL, SOME, SURE, of_many, rows_in
 from sdv_privpgd.report.warnings import warn_after
 
 UNPARSED = "cells that are no declared values"
@@ -329,8 +329,8 @@ def require_categories(
             names.append(repr(name))
     if names:
         said = (
-            f"Nearly all values are none that {math.ceil(most / ledger.units):,} rows share: "
-            f"{listed(names)}. {OF_MANY}"
+            f"Nearly all values are none that {rows_in(ledger, math.ceil(most / ledger.units))} "
+            f"share: {listed(names)}. {of_many(ledger)}"
         )
         raise stopped("its look for categories", [said], ledger)
 

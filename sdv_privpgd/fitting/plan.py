@@ -44,6 +44,7 @@ from sdv_privpgd.fitting.tables_settings import TablesSettings
 from sdv_privpgd.inference.linear import LinearEstimate
 from sdv_privpgd.inference.question_list import values_asked
 from sdv_privpgd.methods import pipeline
+from sdv_privpgd.methods.method import CHOSEN
 from sdv_privpgd.privacy.accounting import mu_squared_of
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.counting import Bound, Tables
@@ -68,12 +69,6 @@ its cells, which are known of all pairs."""
 _UNEVEN = 1.1
 """Pairs' noise is so many times that of equal budgets, on average, where a second round favors some
 (0.98 to 1.22 in fits to four real tables at epsilon 0.2, 1, 2.5: ``tests/benchmarks forecast``)."""
-
-_OF_CHOICES = re.compile(
-    "(.*(?: (?:promise|depend) most| stand out| spanning tree|(?:first|later) marginals|"
-    "marginals of .* cells)): .*"
-)
-"""What is asked of cliques that answers have chosen, in the words of the strategies."""
 
 
 def planned(settings: Settings, description: Description, num_rows: int) -> Report:
@@ -175,12 +170,9 @@ def _of_questions(fit: Fit) -> dict[str, float]:
 
 def without_choices(ledger: PrivacyLedger) -> PrivacyLedger:
     """Returns the ledger without the cliques that answers on missing values happened to choose."""
-    charges, is_chosen = [], False
-    for charge in ledger.charges:
-        what = _OF_CHOICES.sub(r"\1, which noisy answers will choose", charge.what)
-        charges.append(replace(charge, what="the chosen clique" if is_chosen else what))
-        is_chosen = charge.what == "worst fitted clique"  # asked before each adaptive question
-    return replace(ledger, charges=tuple(charges))
+    unnamed = [re.sub(f"{CHOSEN}: .*", CHOSEN, charge.what) for charge in ledger.charges]
+    pairs = zip(ledger.charges, unnamed, strict=True)
+    return replace(ledger, charges=tuple(replace(charge, what=what) for charge, what in pairs))
 
 
 def expected_errors(

@@ -126,8 +126,6 @@ class _ByRounds(EngineMethod):
     marginals = 1
     repeats_cliques: ClassVar[bool] = True
     """Whether a clique that was measured may be chosen again."""
-    what: ClassVar[str] = ""
-    """What the ledger calls the measurement of a round, if not by its one clique."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -174,8 +172,8 @@ class _ByRounds(EngineMethod):
                 chosen += [(name,) for name in domain.attributes if name not in known]
             # The tables get all that the choices left of the round; a free choice leaves all.
             share = curator.ledger.remaining - (left - step)
-            what = self.what or ", ".join(MarginalQuery(clique).describe() for clique in chosen)
-            measured += measure_tables(curator, chosen, what, share)
+            what = "worst fitted marginals"
+            measured += measure_tables(curator, chosen, what, share, are_chosen=True)
             cliques += chosen
         return measured
 
@@ -214,7 +212,6 @@ class Adaptive(_ByRounds):
     marginals: int = 3
 
     repeats_cliques = False
-    what = "worst fitted marginals"
     citation = RAP
 
     def __post_init__(self) -> None:
@@ -360,8 +357,10 @@ class AIM(EngineMethod):
             chosen = candidates[
                 curator.select(scores, (1 - measuring) * step, what="worst fitted clique")
             ]
-            what = MarginalQuery(chosen).describe()
-            measured += measure_tables(curator, [chosen], what, measuring * step)
+            share = measuring * step
+            measured += measure_tables(
+                curator, [chosen], "worst fitted marginal", share, are_chosen=True
+            )
             cliques.append(chosen)
             if is_last:
                 break

@@ -70,24 +70,26 @@ def measure_by_weight(
     what: str,
     progress: Progress,
     *,
-    is_named: bool | None = None,
+    are_chosen: bool = False,
     grouping: Grouping | None = None,
     kind: Callable[[Clique, Grouping], Query] = GroupedMarginalQuery,
 ) -> list[Measurement]:
     """The cliques' marginals, each for its part of the budget, equal parts in one release.
 
-    The ledger names the cliques if ``is_named``, by default if they have different parts. Over
+    The ledger names the cliques that were chosen, and others if they have different parts. Over
     groups, if there are any, the questions are of this ``kind``.
     """
     cliques_of: dict[Fraction, list[Clique]] = {}
     for clique, part in parts.items():
         cliques_of.setdefault(Fraction(part), []).append(clique)
     whole = sum(part * len(cliques) for part, cliques in cliques_of.items())
-    is_named, found = len(cliques_of) > 1 if is_named is None else is_named, []
+    is_named, found = len(cliques_of) > 1 and not are_chosen, []
     for part, cliques in sorted(cliques_of.items()):
         said = f"{what}: {in_words(cliques)}" if is_named else what
         share = mu_squared * part * len(cliques) / whole
-        found += measure_tables(curator, cliques, said, share, progress, grouping, kind)
+        found += measure_tables(
+            curator, cliques, said, share, progress, grouping, kind, are_chosen=are_chosen
+        )
     return found
 
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sdv_privpgd.base.domain import Clique, Domain, Grouping, in_words
+from sdv_privpgd.base.domain import Clique, Domain, Grouping
 from sdv_privpgd.base.linear_thresholds import Cut, Line
 from sdv_privpgd.base.progress import Progress
 from sdv_privpgd.estimate.consistency import ConsistentTables, consistent_tables
@@ -128,9 +128,9 @@ class HigherOrder:
                 if any(name in clique for clique in cliques)
             }
         )
-        what = f"marginals in groups that stand out: {in_words(cliques)}"
+        what = "marginals in groups that stand out"
         share = self._TABLE * self.unit * len(found)
-        return measure_tables(curator, cliques, what, share, progress, grouping)
+        return measure_tables(curator, cliques, what, share, progress, grouping, are_chosen=True)
 
 
 def _of_four(domain: Domain, varied: Sequence[str], importance: Importance) -> list[Clique]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from sdv_privpgd import methods
 from sdv_privpgd.base.arguments import check_fields, check_integer, check_positive, shown
-from sdv_privpgd.base.domain import Clique, Domain, Grouping
+from sdv_privpgd.base.domain import Clique, Domain, Grouping, in_words
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.estimate.consistency import Possible
 from sdv_privpgd.estimate.prior import PublicRows
@@ -65,6 +65,10 @@ def downward_closure(workload: Iterable[Clique]) -> dict[Clique, int]:
     }
 
 
+CHOSEN = ", chosen by noisy answers"
+"""Before the names of cliques that noisy answers have chosen, in the ledger. A plan ends there."""
+
+
 def measure_tables(
     curator: Curator,
     cliques: Iterable[Clique],
@@ -73,13 +77,18 @@ def measure_tables(
     progress: Progress = silent,
     grouping: Grouping | None = None,
     kind: Callable[[Clique, Grouping], Query] = GroupedMarginalQuery,
+    *,
+    are_chosen: bool = False,
 ) -> list[Measurement]:
     """Asks for the marginals of cliques together; over groups, if there are any, for this kind.
 
-    Without ``mu_squared`` they get all that is left of the budget.
+    Without ``mu_squared`` they get all that is left of the budget. The ledger names those that
+    noisy answers have chosen.
     """
+    cliques = list(cliques)
     asked = [MarginalQuery(each) if grouping is None else kind(each, grouping) for each in cliques]
     part = curator.ledger.remaining if mu_squared is None else mu_squared
+    what = f"{what}{CHOSEN}: {in_words(cliques)}" if are_chosen else what
     return curator.measure(asked, part, what=what, progress=progress)
 
 

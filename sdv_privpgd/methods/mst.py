@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from sdv_privpgd.base.domain import Clique, in_words
+from sdv_privpgd.base.domain import Clique
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.estimate.consistency import consistent_tables
 from sdv_privpgd.methods.adaptive import whole_counts
@@ -48,7 +48,7 @@ class MST(EngineMethod):
     >>> columns = {"smokes": Boolean(), "coughs": Boolean()}
     >>> fitted = fit_table(table, columns, epsilon=1.0, method=MST())
     >>> print(fitted.ledger.charges[-1].what)
-    2-way marginals of a spanning tree: smokes x coughs
+    2-way marginals of a spanning tree, chosen by noisy answers: smokes x coughs
     """
 
     engine: Engine | str = "pgm"
@@ -85,8 +85,8 @@ class MST(EngineMethod):
             for a, b in domain.cliques(2)
         }
         tree = _spanning_tree(curator, errors, third, progress)
-        what = f"2-way marginals of a spanning tree: {in_words(tree)}"
-        return one_way + measure_tables(curator, tree, what, progress=progress)
+        what = "2-way marginals of a spanning tree"
+        return one_way + measure_tables(curator, tree, what, progress=progress, are_chosen=True)
 
 
 def _spanning_tree(

@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 
 from sdv_privpgd.base.arguments import check_fields, check_integer, check_positive
-from sdv_privpgd.base.domain import Clique, Domain, in_words
+from sdv_privpgd.base.domain import Clique, Domain
 from sdv_privpgd.base.progress import Progress, one_step, silent
 from sdv_privpgd.estimate.noisy_tables import NoisyTable, averaged, estimate_total
 from sdv_privpgd.methods.adaptive import count_rows, expected_noise, model_errors
@@ -280,8 +280,10 @@ class PrivMRF(EngineMethod):
 
         first = first_tables(domain, graph.cliques, dependence, is_useful)
         pool = _unmeasured(self._useful(graph.cliques, is_useful), first)
-        share, what = len(first) * step if pool else None, f"first marginals: {in_words(first)}"
-        measured += measure_tables(curator, first, what, share, progress)
+        share = len(first) * step if pool else None
+        measured += measure_tables(
+            curator, first, "first marginals", share, progress, are_chosen=True
+        )
         if pool:
             measured += self._later(curator, pool, number, choices, progress)
         return measured
@@ -340,8 +342,7 @@ class PrivMRF(EngineMethod):
                 scores = [score for score in scores if score.clique in pool]
             is_last = turn == rounds - 1 or not pool
             share = None if is_last else len(chosen) * step
-            what = f"later marginals: {in_words(chosen)}"
-            measured += measure_tables(curator, chosen, what, share)
+            measured += measure_tables(curator, chosen, "later marginals", share, are_chosen=True)
             if is_last:
                 break
         return measured

@@ -285,12 +285,13 @@ class PrivPGD(EngineMethod):
         weights = clique_weights(cliques, self.importance)
         units = sum(map(Fraction, weights.values())) * (1 / Fraction(self.first_share) - 1)
         is_even = len(set(weights.values())) == 1
-        is_named = not (is_even and are_all)
         what = f"{len(cliques[0])}-way marginals"
         what = f"{what} that depend most" if not are_all else f"all {what}" if is_even else what
         has_second = units >= max(weights.values())
         first_part = mu_squared * Fraction(self.first_share) if has_second else mu_squared
-        first = measure_by_weight(curator, weights, first_part, what, progress, is_named=is_named)
+        first = measure_by_weight(
+            curator, weights, first_part, what, progress, are_chosen=not are_all
+        )
         if not has_second:
             return first
         known = consistent_tables(curator.domain, curator.measurements)
@@ -301,7 +302,7 @@ class PrivPGD(EngineMethod):
         chosen = most_helpful(signals, variances, _LEVELS, float(units), weights)
         parts = {clique: level * weights[clique] for clique, level in chosen.items()}
         what, left = "2-way marginals that promise most", mu_squared - first_part
-        again = measure_by_weight(curator, parts, left, what, progress, is_named=True)
+        again = measure_by_weight(curator, parts, left, what, progress, are_chosen=True)
         return [*first, *again]
 
     def _one_way_share(self, curator: Curator) -> Fraction:

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from sdv_privpgd.base.arguments import check_fields, check_integer
-from sdv_privpgd.base.domain import Clique, Domain, in_words
+from sdv_privpgd.base.domain import Clique, Domain
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.methods.adaptive import expected_noise
 from sdv_privpgd.methods.k_way import Independent
@@ -132,9 +132,9 @@ def _tables(curator: Curator, cliques: Sequence[Clique], progress: Progress) -> 
     }
     for place, cells in enumerate(progress(list(by_cells), "measure"), start=1):
         share = budget * Fraction(weights[cells], sum(weights.values()))
-        what = f"marginals of {cells:,} cells: {in_words(by_cells[cells])}"
+        what = f"marginals of {cells:,} cells"
         part = share if place < len(by_cells) else None
-        measured += measure_tables(curator, by_cells[cells], what, part)
+        measured += measure_tables(curator, by_cells[cells], what, part, are_chosen=True)
     return measured
 
 

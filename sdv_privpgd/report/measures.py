@@ -48,13 +48,22 @@ _OF_CODEBOOK = (
     "Check the codebook against how they are written (capitals, spaces, numbers or text)."
 )
 
-OF_MANY = (
-    "If each row has another value, it is an id: give it the sdtype id; if it says whose a row is, "
-    "name it: people=People(column, max_rows=...). Dates and times need the sdtype datetime and a "
-    "datetime_format, numbers such as '12 %' or '$5' the sdtype numerical and a number_format. "
-    "Otherwise declare their range_values, or, of fine codes, their groups or a prefix."
-)
-"""What a column may be of whose values none is shared by many rows."""
+
+def rows_in(ledger: PrivacyLedger, number: float) -> str:
+    """So many rows, as counts are of them: all rows of people, if these count as one. Public."""
+    whose = "families" if ledger.family else "people"
+    return f"the rows of {number:,} {whose}" if ledger.weighed else f"{number:,} rows"
+
+
+def of_many(ledger: PrivacyLedger) -> str:
+    """What a column may be of whose values none is shared by many rows. Public."""
+    whose = "; if it says whose a row is, name it: people=People(column, max_rows=...)"
+    return (
+        "If each row has another value, it is an id: give it the sdtype id"
+        f"{'' if ledger.says_whose else whose}. Dates and times need the sdtype datetime and a "
+        "datetime_format, numbers such as '12 %' or '$5' the sdtype numerical and a number_format. "
+        "Otherwise declare their range_values, or, of fine codes, their groups or a prefix."
+    )
 
 
 class Finding(NamedTuple):
@@ -219,7 +228,8 @@ def other(seen: ColumnShares) -> Finding | None:
     """The share of the category that stands for all that are not listed."""
     if seen.other is None:
         return None
-    remedy = OF_MANY if getattr(seen.declared, "lacks_domain", False) else _OF_CODEBOOK
+    is_open = getattr(seen.declared, "lacks_domain", False)
+    remedy = of_many(seen.facts.ledger) if is_open else _OF_CODEBOOK
     return seen.surely(seen.column.num_values - 1, repr(seen.other), remedy)
 
 
@@ -524,5 +534,6 @@ def hidden(facts: PublicFacts) -> Finding | None:
     ]
     rows, names = rows_unseen(facts.ledger), listed(ranged)
     part = rows / facts.total.value if names else 0.0
-    words = f"about {rounded_up(rows):,} rows ({share(part)}) have when the ranges of {names}"
+    few = rows_in(facts.ledger, rounded_up(rows))
+    words = f"about {few} ({share(part)}) have when the ranges of {names}"
     return Finding(part, words)

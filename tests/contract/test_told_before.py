@@ -173,7 +173,7 @@ def test_of_tables_that_belong_together_all_doors_say_the_same(known_of_tables, 
     told = " ".join(known_of_tables)
     assert "people: The names of ['bank_nr']" in told
     assert "people: The dates of ['seen'] are counted in days" in told
-    assert "homes: At this epsilon noise hides what fewer than" in told
+    assert "homes: At this epsilon noise hides what fewer than the rows of" in told
     first, after = texts(lambda: fit_tables(TABLES, DECLARED, LINK, **OF_FAMILIES))
     assert first[0].startswith("delta=0.02 promises next to nothing in a table of any size")
     assert first[0].endswith(told)

@@ -147,6 +147,8 @@ def test_a_kept_model_is_described_and_gives_more_rows(folder, capsys):
         (("--allow-lost", "persons.x"), "no columns"),
         (("--allow-lost", "person.age"), "--allow-lost names ['person'], which are no tables"),
         (("--drop", "rents"), "--drop rents is no TABLE.COLUMN"),
+        (("--dtype", "persons.x=str"), "'x'"),
+        (("--dtype", "person.age=number"), "--dtype person.age is no TABLE.COLUMN"),
         (("--drop", "persons.home"), "or a key of --link"),
         (("--make-up", "persons.home"), "--make-up persons.home is no TABLE.COLUMN, or a key"),
         (("--prior", "homes.csv"), "--prior takes one kept model"),
@@ -260,6 +262,14 @@ def test_types_are_detected_where_nobody_says_them_and_what_would_be_lost_stops(
     assert "Left out: persons.email, persons.age, persons.city" in capsys.readouterr().err
     assert run(*asked, "--allow-lost", "persons.city", "--dry-run", "--rows", 400) == 0
     assert "Left out: persons.city, persons.email" in capsys.readouterr().err
+    typed = ("--drop", "persons.email", "--dtype", "persons.city=category", "--dry-run")
+    assert run(*asked, *typed, "--rows", 400) == 0
+    assert "Left out: persons.email. Ids" in capsys.readouterr().err
+    two = ("--link", "persons.email=schools.id", "--drop", "persons.city")
+    schools = pd.DataFrame({"id": ["a", "b"], "size": [1, 2]})
+    schools.to_csv(folder / "schools.csv", index=False)
+    said = refused(run(*asked[:3], folder / "schools.csv", *asked[3:], *two), capsys)
+    assert "['persons'] have more than one parent" in said
     assert run(*asked, "--make-up", "persons.city") == 0
     said = capsys.readouterr().err
     assert said.count("were detected from the table") == 1

@@ -220,13 +220,14 @@ def test_no_pair_that_noise_alone_has_chosen_is_named():
     columns = {**categories({"a": 2, "b": 3, "c": 4}), "age": {"sdtype": "numerical"}}
     plan = planned(settings_of(), described(columns), 3_000)
     text, asked = plan.text, [each["what"] for each in plan.to_dict()["ledger"]["charges"]]
-    assert "2-way marginals that promise most, which noisy answers will choose" in asked
+    assert "2-way marginals that promise most, chosen by noisy answers" in asked
     assert " x " not in text
     (named,) = re.findall(r"on average, from (.*?)\. The synthetic", " ".join(text.split()))
     assert "age" not in named
-    text = planned(settings_of(method=QUICK_AIM), described(columns), 900).text
-    assert "the chosen clique" in text
-    assert " x " not in text
+    plan = planned(settings_of(method=QUICK_AIM), described(columns), 900)
+    asked = [each["what"] for each in plan.to_dict()["ledger"]["charges"]]
+    assert "worst fitted marginal, chosen by noisy answers" in asked
+    assert " x " not in plan.text
 
 
 def test_a_curve_has_questions_of_its_own_only_where_that_is_quick():
@@ -308,5 +309,5 @@ def test_a_plan_fits_small_models_alone_and_names_no_table_that_missing_rows_cho
     for method in ("privmrf", "privsyn"):
         asked = plan_table(columns, 1.0, num_rows=5_000, method=method).to_dict()["ledger"]
         what = [charge["what"] for charge in asked["charges"]]
-        assert any(each.endswith(", which noisy answers will choose") for each in what)
+        assert any(each.endswith(", chosen by noisy answers") for each in what)
         assert not any(" x " in each for each in what)

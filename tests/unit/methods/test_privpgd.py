@@ -166,7 +166,7 @@ def test_all_are_asked_for_in_groups_and_those_that_depend_or_are_noisy_over_cod
     assert ledger.remaining == 0
     said = [charge.what for charge in ledger.charges]
     assert "2-way marginals in groups" in said
-    assert "2-way marginals that depend most: a x b, b x c" in said
+    assert "2-way marginals that depend most, chosen by noisy answers: a x b, b x c" in said
 
 
 def test_as_many_pairs_as_may_be_are_all_asked_for_over_codes():
