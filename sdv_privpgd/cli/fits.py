@@ -355,16 +355,18 @@ def measure(arguments: Namespace) -> None:
                         measured = running.run(stops=not arguments.no_stop)
                     except DomainMismatchError as error:
                         raise CommandError(f"{in_options(error)} {_AGAIN}") from None
+            if measured is not None:
+                outputs.write(out, measured.save)
         finally:
-            if journal.failure is not None and measured is not None:
-                path = rescued(measured.save, arguments.out)
-                if path is not None:
+            kept = measured and not out.is_whole and rescued(measured.save, arguments.out)
+            if kept:
+                say(f"The release is in {kept}.")
+                if journal.failure is not None:
                     say(
-                        f"The release is in {path}, and --ledger {arguments.ledger} does not have "
-                        "it: where it has not what this run planned, do not pass the release on."
+                        f"--ledger {arguments.ledger} does not have it: where it has not what this "
+                        "run planned, do not pass the release on."
                     )
-        assert measured is not None
-        outputs.write(out, measured.save)
+    assert measured is not None
     say_each(measured.warnings)
     if arguments.quiet:
         say_each(filter(None, [whose_row(measured.ledger)]))

@@ -169,13 +169,33 @@ class Journal:
         for charge in earlier.charges:
             if charge.mechanism == PLANNED and charge.what in names:
                 earlier = _without(earlier, charge)
-        lacks = closed(replace(ledger, charges=_lacking(earlier, model, self.path)))
+        lacks = closed(replace(ledger, charges=self._lacking(earlier, model)))
         self.earlier = after(earlier, lacks) if lacks.charges else earlier
         if lacks.charges:
             say(
                 f"--ledger {self.path} lacks epsilon {lacks.spent():.4g} that {place} had spent "
                 "before: it is counted in."
             )
+
+    def _lacking(self, earlier: PrivacyLedger, model: Model) -> tuple[Charge, ...]:
+        """The charges of a model that the file does not have.
+
+        Two releases of one kind have equal charges. So a file has none of those of a model that it
+        does not name, and that was not told of a file of its name: rather count twice than not.
+        """
+        assert self.path is not None
+        charges, (name, number, *_) = model.ledger.charges, model.notes.get("ledger_file", ("", 0))
+        own = model.about_rows()["release"] if isinstance(model, FittedTable) else None
+        is_named = any(each["release"] == own for each in self._releases)
+        if not is_named and Path(name).name != self.path.name:
+            number = 0
+        there, lacking = Counter(earlier.charges), []
+        for charge in charges[:number]:
+            if there[charge]:
+                there[charge] -= 1
+            else:
+                lacking.append(charge)
+        return (*lacking, *charges[number:])
 
     def _content(self) -> bytes | None:
         """What the file holds now; ``None`` if there is none."""
@@ -272,24 +292,6 @@ def is_unwritten(model: Model) -> bool:
     """Whether a model had a ledger's file that lacks some of its charges."""
     entry = model.notes.get("ledger_file")
     return entry is not None and entry[1] < len(model.ledger.charges)
-
-
-def _lacking(earlier: PrivacyLedger, model: Model, path: Path | None) -> tuple[Charge, ...]:
-    """The charges of a model that a ledger does not have.
-
-    Two releases of one kind have equal charges. So no ledger has those of a model that was not told
-    of a file of this name: rather count twice than not at all.
-    """
-    charges, (name, number, *_) = model.ledger.charges, model.notes.get("ledger_file", ("", 0))
-    if path is None or Path(name).name != path.name:
-        number = 0
-    there, lacking = Counter(earlier.charges), []
-    for charge in charges[:number]:
-        if there[charge]:
-            there[charge] -= 1
-        else:
-            lacking.append(charge)
-    return (*lacking, *charges[number:])
 
 
 def check_most(most: float) -> float:

@@ -89,7 +89,8 @@ def methods_of(about: About, release: Release | None, ledger: PrivacyLedger) -> 
             fitted_by(about, cited),
         )
         paragraphs.append(" ".join(done))
-    paragraphs.append(f"{_promise(ledger, cited)}{_spent_on(ledger)}")
+    own = ledger if release is None else release.ledger
+    paragraphs.append(f"{_promise(ledger, own, cited)}{_spent_on(ledger)}")
     if release is not None and any(
         isinstance(each.query, MarginalQuery) for each in release.measurements
     ):
@@ -190,19 +191,21 @@ def _spent_on(ledger: PrivacyLedger) -> str:
     return f"{said} {what_counts(ledger)}".rstrip()
 
 
-def _promise(ledger: PrivacyLedger, cited: Callable[[str], str]) -> str:
-    unit = ledger.unit
+def _promise(ledger: PrivacyLedger, own: PrivacyLedger, cited: Callable[[str], str]) -> str:
+    """What is promised of all that a ledger holds, and of its ``own`` part for this release."""
+    unit, is_all = ledger.unit, len(own.charges) == len(ledger.charges)
+    others = "" if is_all else ", with the other releases in its ledger,"
     differ = {
         Adjacency.REPLACE_ONE: f"{unit} replaced by any others; the number of rows is public",
         Adjacency.ADD_REMOVE: f"{unit} added or removed; the number of rows is private",
     }[ledger.adjacency]
     return (
-        f"All that was released of the table satisfies (ε, δ)-differential privacy "
+        f"All that was released of the table{others} satisfies (ε, δ)-differential privacy "
         f"{cited(_DEFINITION)} with ε = {ledger.spent():.4g} and δ = {ledger.delta:g}, where two "
         f"tables are neighbors if one is the other with {differ}. It was accounted for exactly, as "
         f"{math.sqrt(ledger.mu_squared):.4g}-Gaussian differential privacy {cited(_GAUSSIAN)} over "
         f"{len(ledger.charges):,} sets of questions."
-    )
+    ) + ("" if is_all else f" This release alone has ε = {own.spent():.4g}.")
 
 
 _PARTLY = {

@@ -107,12 +107,11 @@ class TestRefining:
         assert run("add-budget", fitted, csv, *out, "--max-epsilon", 2.01) == 0
         assert "What is spent is added to ledger.json" in capsys.readouterr().err
         assert entered(ledger) == pytest.approx(2, abs=0.01)
-        moved = tmp_path / "elsewhere"
-        moved.mkdir()
+        moved = tmp_path / "elsewhere" / "of_2027.json"
+        moved.parent.mkdir()
         shutil.copy(ledger, moved)
-        more = ("--ledger", moved / "ledger.json", "--force")
-        assert run("add-budget", fitted, csv, *out, *more) == 0
-        assert entered(moved / "ledger.json") == pytest.approx(3, abs=0.01)
+        assert run("add-budget", fitted, csv, *out, "--ledger", moved, "--force") == 0
+        assert entered(moved) == pytest.approx(3, abs=0.01)
         assert entered(ledger) == pytest.approx(2, abs=0.01)
         assert "lacks" not in capsys.readouterr().err
 
@@ -411,14 +410,17 @@ class TestNoRowsWithoutBooks:
         assert run("sample", stopped, *out) == 0
         assert read_ledger(ledger.read_text()).charges == checkpoint.fitted(stopped).ledger.charges
 
-    def test_nor_a_release(self, csv, ledger, tmp_path, monkeypatch, capsys):
-        full_at_the_end(monkeypatch)
+    @pytest.mark.parametrize("full", ["ledger", "release"])
+    def test_nor_a_release(self, csv, ledger, tmp_path, monkeypatch, capsys, full):
+        full_at_the_end(monkeypatch) if full == "ledger" else fails_at(monkeypatch, "north.part")
         asked = documents(tmp_path)
         kept = ("--ledger", ledger, "--out", tmp_path / "north.zip", "--quiet")
         assert run("measure", csv, *asked, "--epsilon", 1, "--site", "North", *kept) == 1
         assert new_files(csv) == {"ledger.json", "north.rescued.zip"}
         assert entered(ledger) == pytest.approx(1)
-        assert "north.rescued.zip, and --ledger" in capsys.readouterr().err
+        said = capsys.readouterr().err
+        assert "north.rescued.zip.\n" in said
+        assert ("does not have it" in said) is (full == "ledger")
 
     def test_nor_a_table_that_is_read(self, csv, ledger, tmp_path, monkeypatch, capsys):
         monkeypatch.setattr("sdv_privpgd.cli.fits.open_table", pytest.fail)

@@ -8,7 +8,7 @@ from pages import ABOUT, COLUMNS, fitted, public_schema
 
 from sdv_privpgd.privacy.ledger import TRAINED
 from sdv_privpgd.privacy.queries import Adjacency
-from sdv_privpgd.report.registry import registry_entry
+from sdv_privpgd.report.registry import methods_of, registry_entry
 
 FIELDS = {  # deployments-registry-data, July 2026
     "": "url_slug status tier",
@@ -95,6 +95,10 @@ def test_what_the_fit_knows_is_said_exactly(release):
     assert both["deployment"]["deployment_model"]["release_type"] == "Many releases"
     both = both["deployment"]["privacy_loss"]["privacy_parameters"]
     assert both["epsilon"] > ledger.spent()
+    for all_of_it in (ledger, ledger.followed_by(ledger)):
+        said = str(methods_of(ABOUT, release, all_of_it))
+        alone = f"This release alone has ε = {ledger.spent():.4g}."
+        assert (alone in said) is (all_of_it is not ledger)
 
 
 @pytest.mark.parametrize("ending", ["yaml", "json"])
