@@ -27,7 +27,7 @@ from sdv_privpgd.cli.input_files import (
     require_read,
     types_in,
 )
-from sdv_privpgd.cli.messages import CommandError, in_options, own_errors, say, say_each
+from sdv_privpgd.cli.messages import CommandError, own_errors, refuse, say, say_each
 from sdv_privpgd.cli.metadata_files import (
     declared_type,
     has_format,
@@ -182,9 +182,8 @@ def declared(arguments: Namespace, tables: Sequence[Path] = ()) -> Declared:
     domain = read_facts(arguments.domain, getattr(arguments, "decimal", None) or ".")
     known = read_metadata(arguments.metadata) if arguments.metadata else None
     found = described(arguments, tables, domain, known)
-    if wrong := list(refused(found.metadata, found.domain)):
-        say_each(wrong[:-1])
-        raise CommandError(in_options(wrong[-1]))
+    if wrong := refused(found.metadata, found.domain):
+        refuse(wrong)
     return found
 
 
@@ -465,8 +464,7 @@ def questions(
     allowed = _among(found.columns, "--allow-lost", getattr(arguments, "allow_lost", ()))
     said = on_lost(found.lost(people), allowed, people)
     if said and stops:
-        say_each([f"Nothing was spent. {said[0]}", *said[1:-1]])
-        raise CommandError(in_options(said[-1]))
+        refuse(["Nothing was spent. " + said[0], *said[1:]])
     same = ("epsilon", "delta", "adjacency", "discovery_share", "target", "seed")
     options = {
         "columns": found.for_fit(public_metadata=arguments.public_metadata, people=people),

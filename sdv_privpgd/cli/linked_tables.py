@@ -20,7 +20,14 @@ from sdv_privpgd.cli.input_files import (
     tables_in,
 )
 from sdv_privpgd.cli.journal import Journal
-from sdv_privpgd.cli.messages import CommandError, own_errors, report_in_options, say, say_each
+from sdv_privpgd.cli.messages import (
+    CommandError,
+    own_errors,
+    refuse,
+    report_in_options,
+    say,
+    say_each,
+)
 from sdv_privpgd.cli.metadata_files import read_constraints, read_json
 from sdv_privpgd.cli.output_files import (
     Outputs,
@@ -388,8 +395,7 @@ def _left_out(arguments: Namespace, tables: Mapping[str, Declared]) -> list[str]
     # An audit has no rows to lose.
     said = on_lost(lost, getattr(arguments, "allow_lost", lost), people)
     if said:
-        say_each([f"Nothing was spent. {said[0]}", *said[1:-1]])
-        raise CommandError(said[-1])
+        refuse(["Nothing was spent. " + said[0], *said[1:]])
     if out:
         say(f"Left out: {listed(out)}. Ids, and what identifies people, are not in the rows.")
     return out

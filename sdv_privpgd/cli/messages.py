@@ -2,11 +2,11 @@
 
 import re
 import sys
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from textwrap import wrap
-from typing import Any
+from typing import Any, NoReturn
 
 from sdv_privpgd.report.privacy import WIDTH
 from sdv_privpgd.sources.source import SourceError
@@ -117,6 +117,12 @@ def say_each(sentences: Iterable[str], but: Collection[str] = ()) -> None:
     for sentence in sentences:
         if sentence not in but:
             say(in_options(sentence))
+
+
+def refuse(sentences: Sequence[str]) -> NoReturn:
+    """Says what is wrong, if there are several things, and raises ``CommandError`` for the last."""
+    say_each(sentences[:-1])
+    raise CommandError(in_options(sentences[-1]))
 
 
 def in_options(error: Exception | Warning | str) -> str:
