@@ -279,6 +279,8 @@ def _linked_settings(
                 own |= columns[name]
                 columns[name] = {column: own[column] for column in each.columns if column in own}
     except (AttributeError, KeyError, TypeError):
+        if known is None and not domain:
+            raise
         raise CommandError(
             f"{arguments.metadata} is not SDV's metadata of several tables, or --domain has not "
             "the facts of each by table and column."
