@@ -159,11 +159,11 @@ class Answer:
         known = f"no interval: from the {self.basis}"
         if self.statistic is not None:
             known = f"95 %: {_range(self.interval(), *how)}"
-        return f"Answer({self.question!r}: {_written(self.estimate, *how)}, {known})"
+        return f"Answer({self.question!r}: {written(self.estimate, *how)}, {known})"
 
     def __str__(self) -> str:
         how = self.unit, self.datetime_format
-        text = f"{self.question}: {_written(self.estimate, *how)}"
+        text = f"{self.question}: {written(self.estimate, *how)}"
         if self.stddev and pd.notna(self.estimate):
             noise = 100 * self.stddev if self.unit in ("share", "points") else self.stddev
             text += f" (standard deviation of the noise: {noise:,.3g})"
@@ -255,14 +255,14 @@ class TableAnswer:
 
 def _range(ends: Interval, unit: str, datetime_format: str | None) -> str:
     """An interval in a sentence, with its unit."""
-    low, high = (_written(end, unit, datetime_format) for end in ends)
+    low, high = (written(end, unit, datetime_format) for end in ends)
     if unit:
         low = low.rsplit(" ", 1)[0]
     return f"{low} to {high}"
 
 
-def _written(value: Any, unit: str, datetime_format: str | None) -> str:
-    """A value in a sentence, with its unit."""
+def written(value: Any, unit: str, datetime_format: str | None) -> str:
+    """A value in a sentence, with its unit. Public."""
     if datetime_format is not None and isinstance(value, pd.Timestamp | time):
         return value.strftime(datetime_format)
     if not isinstance(value, int | float):

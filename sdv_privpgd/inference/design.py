@@ -11,6 +11,7 @@ from sdv_privpgd.base.arguments import check_choice, shown
 from sdv_privpgd.columns.bins import Categories
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.labels import code_labels
+from sdv_privpgd.inference.answers import written
 from sdv_privpgd.inference.conditions import (
     as_users,
     code_values,
@@ -233,7 +234,7 @@ def _notes(involved: Mapping[str, Column], event: Any) -> list[str]:
         if column.sdtype in ("numerical", "datetime") and not code_values(column).are_single
     ]
     notes = [
-        f"{column.name!r} counts in days since {str(first).removesuffix(' 00:00:00')}."
+        f"{column.name!r} counts in days since {written(first, '', column.datetime_format)}."
         for column in involved.values()
         if column.sdtype == "datetime" and not (event is not None and column is outcome)
         for first in [as_users(column, code_values(column).lows[0])]

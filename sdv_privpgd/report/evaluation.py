@@ -360,6 +360,8 @@ def _scores_section(scores: Mapping[str, float], quality: Mapping[str, float]) -
                     "outlier in one of them shifts all bins of that one;",
                     "it looks inside the cells, where synthetic values are spread evenly, so that "
                     "a number that many real rows share counts as missed;",
+                    "it leaves out pairs of columns that hardly depend on each other in the real "
+                    "rows, and where all pairs are such, it is of single columns alone;",
                     "it compares a random part of large tables, so it varies from run to run.",
                 )
             ),

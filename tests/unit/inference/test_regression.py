@@ -270,10 +270,14 @@ def test_a_pair_that_was_not_measured_is_named_and_so_is_a_column_that_noise_hid
         regression(questions(drawn(300), stddev=400.0), "ill", ["ward"])
 
 
-def test_an_event_that_cuts_cells_is_noted_and_a_column_of_one_value_is_refused():
+def test_first_dates_and_cut_cells_are_noted_and_a_column_of_one_value_is_refused():
     age = {"sdtype": "numerical", "range_min": 0, "range_max": 99, "decimal_places": 0}
     site = {"sdtype": "categorical", "range_values": ["A"]}
-    columns = Schema.from_sdv({"age": age, "site": site, "ill": {"sdtype": "boolean"}}, num_bins=10)
+    seen = ranged("datetime", "01.02.2024", "04.02.2024", datetime_format="%d.%m.%Y")
+    facts = {"age": age, "site": site, "ill": {"sdtype": "boolean"}, "seen": seen}
+    columns = Schema.from_sdv(facts, num_bins=10)
+    note, _ = design_of(columns.named, "age", ["seen"], "linear", held={}).notes
+    assert note == "'seen' counts in days since 01.02.2024."
     for low, is_cut in ((60, False), (65, True)):
         found = design_of(columns.named, "age", ["ill"], "linear", held={}, event=Between(low))
         assert any("cuts cells of 'age'" in note for note in found.notes) is is_cut
