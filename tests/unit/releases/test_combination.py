@@ -188,7 +188,7 @@ def test_the_quadrants_of_holders_with_few_rows_add_up(method):
     assert not any("left out" in said for said in combined.warnings)
 
 
-@pytest.mark.parametrize("releases", [[], "north.zip", NORTH, [3]])
+@pytest.mark.parametrize("releases", [[], iter([]), "north.zip", NORTH, [3]])
 def test_other_things_than_releases_are_refused(releases):
     with pytest.raises(ValueError, match="combine takes"):
         combine(releases)
