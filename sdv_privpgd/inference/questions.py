@@ -240,7 +240,8 @@ def _notes(
     holds = "the intervals hold for any spread, and the estimate may be far off"
     notes = []
     if cut:
-        notes.append(on_cut(cut, holds) if what in ("count", "share") else on_cut(cut))
+        holds_all = what in ("count", "share", "table")
+        notes.append(on_cut(cut, holds) if holds_all else on_cut(cut))
     if what in ("mean", "sum") and not code_values(about[0]).are_single:
         notes.append(
             f"Values of {about[0].name!r} were taken to be spread in their cells as in sampled "
@@ -276,7 +277,7 @@ class Questions:
         """Answers a question, as ``FittedTable.answer`` describes it."""
         parsed = parse_question(self.schema.named, what, **how)
         if what == "table":
-            return self._table(parsed)
+            return self.table_of(parsed)
         if what == "quantile":
             return self._quantile(parsed)
         statistic, basis, notes = self.statistic(parsed)
@@ -503,7 +504,8 @@ class Questions:
             f"{self.undetected[name].rows:,.0f} rows may lie beyond it"
         )
 
-    def _table(self, parsed: ParsedQuestion) -> TableAnswer:
+    def table_of(self, parsed: ParsedQuestion) -> TableAnswer:
+        """The table that is asked for, with its extremes where a condition cuts cells."""
         names = tuple(column.name for column in parsed.columns)
         order = tuple(name for name in self.release.domain.attributes if name in names)
         found = None if parsed.rows or self.model is not None else self.linear.table(order)
@@ -519,6 +521,11 @@ class Questions:
         estimate, variance = (
             pd.Series(each.transpose(axes).ravel(), index=index) for each in (counts, variances)
         )
+        ends = (parsed.least, parsed.most) if parsed.is_cut and basis == TABLES else ()
+        whole = (replace(parsed, rows=each[0], least=each, most=each) for each in ends)
+        extremes = tuple(map(self.table_of, whole))
+        if any(each.basis == MODEL for each in extremes):
+            return self.of_model.table_of(parsed)
         return TableAnswer(
             question=parsed.question,
             estimate=estimate * (self._units or 1.0),
@@ -532,6 +539,7 @@ class Questions:
             ),
             units=self._units,
             alike=self._alike,
+            extremes=extremes,
         )
 
     def _cells(self, parsed: ParsedQuestion, order: Clique) -> tuple[np.ndarray, np.ndarray, str]:
