@@ -486,6 +486,17 @@ class Questions:
         found = [name for name in names if name in self.undetected]
         return [f"{self._on_beyond(name)} and count as its ends." for name in found]
 
+    def on_wide_cells(self, names: Sequence[str]) -> list[str]:
+        """Sentences on columns of numbers, of which no regression knows how rows are spread."""
+        columns = [self.schema.named[name] for name in names]
+        noise = grid_noise(self.release.ledger)
+        return [
+            f"Much of {column.name!r} lies, or may lie, in a few wide cells, as at the end of a "
+            "long tail, and nobody knows how rows are spread there: coefficients may be far off."
+            for column in columns
+            if column.sdtype == "numerical" and unknown_codes(column, {}, self.sums, noise)[1]
+        ]
+
     def _on_beyond(self, name: str) -> str:
         return (
             f"The range of {name!r} was found from noisy counts: up to about "
@@ -592,16 +603,26 @@ def enclosed(
     (column,) = parsed.columns
     values = code_values(column)
     middle, basis = of_numbers(values.means)
-    counts = sums([weighed(parsed.rows, column, unit) for unit in np.eye(column.num_values)])
+    unknown, why = unknown_codes(column, parsed.rows, sums, noise)
+    if not why:
+        return middle, basis, ()
+    ends = (np.where(unknown, end, values.means) for end in (values.lows, values.highs))
+    return *_together((middle, basis), *map(of_numbers, ends)), (why,)
+
+
+def unknown_codes(
+    column: Column, rows: Product, sums: Callable[[Sequence[Product]], Sums], noise: float
+) -> tuple[np.ndarray, str]:
+    """Which codes of numbers hide what a mean depends on, and a sentence if any do."""
+    values = code_values(column)
+    counts = sums([weighed(rows, column, unit) for unit in np.eye(column.num_values)])
     confident = 2.0  # standard deviations of noise that may hide where rows are
     errors = confident * np.sqrt(np.maximum(np.diagonal(counts.covariance), 0.0))
     heavy = values.heavy(counts.values, noise=confident * noise)
     unknown = heavy | values.far_reaching(counts.values, errors)
-    if not unknown.any():
-        return middle, basis, ()
-    ends = (np.where(unknown, end, values.means) for end in (values.lows, values.highs))
-    why = _WIDE if heavy.any() else _FAR
-    return *_together((middle, basis), *map(of_numbers, ends)), (why,)
+    if heavy.any():
+        return unknown, _WIDE
+    return unknown, _FAR if unknown.any() else ""
 
 
 def _together(*found: tuple[Estimated, str]) -> tuple[Enclosed, str]:
