@@ -138,8 +138,9 @@ class Measured(FieldsAlone):
 
     @cached_property
     def description(self) -> Description:
-        """The columns by what is declared of them."""
-        return described(self.columns, self.num_bins, self.visits)
+        """The columns by what is declared of them. Of its dates the site was told before."""
+        own = described(self.columns, self.num_bins, self.visits)
+        return replace(own, timeless=frozenset(self.columns))
 
     @property
     def schema(self) -> Schema:
