@@ -196,6 +196,7 @@ class TableAnswer:
         notes: What to keep in mind, a sentence each.
         units: What a row that counts as one stands for, where rows have weights.
         alike: How many rows of one person there are at most.
+        extremes: The table with rows spread in cut cells so that it has fewest, and most.
 
     >>> counts = pd.Series({"A": 60.0, "B": 40.0})
     >>> answer = TableAnswer(question="Counts of ward", estimate=counts, stddev=counts * 0 + 2.0,
@@ -212,6 +213,7 @@ class TableAnswer:
     notes: tuple[str, ...] = ()
     units: float | None = None
     alike: int = 1
+    extremes: tuple["TableAnswer", ...] = ()
 
     def interval(self, kind: str = "table", level: float = 0.95) -> pd.DataFrame:
         """The ends of an interval for each cell, as ``low`` and ``high``. See ``Answer``.
@@ -228,7 +230,10 @@ class TableAnswer:
             for value, stddev in cells
         )
         ends = [Scaled(count, units).interval(kind, level) for count in counts]
-        return pd.DataFrame(ends, index=self.estimate.index, columns=pd.Index(Interval._fields))
+        own = pd.DataFrame(ends, index=self.estimate.index, columns=pd.Index(Interval._fields))
+        every = [own, *(each.interval(kind, level) for each in self.extremes)]
+        lows, highs = (np.stack([each[end] for each in every]) for end in Interval._fields)
+        return own.assign(low=lows.min(axis=0), high=highs.max(axis=0))
 
     def to_frame(self, kind: str = "table", level: float = 0.95) -> pd.DataFrame:
         """One row a cell: ``estimate``, and ``stddev``, ``low`` and ``high`` as far as known."""

@@ -240,7 +240,8 @@ def _notes(
     holds = "the intervals hold for any spread, and the estimate may be far off"
     notes = []
     if cut:
-        notes.append(on_cut(cut, holds) if what in ("count", "share") else on_cut(cut))
+        holds_all = what in ("count", "share", "table")
+        notes.append(on_cut(cut, holds) if holds_all else on_cut(cut))
     if what in ("mean", "sum") and not code_values(about[0]).are_single:
         notes.append(
             f"Values of {about[0].name!r} were taken to be spread in their cells as in sampled "
@@ -276,7 +277,7 @@ class Questions:
         """Answers a question, as ``FittedTable.answer`` describes it."""
         parsed = parse_question(self.schema.named, what, **how)
         if what == "table":
-            return self._table(parsed)
+            return self.table_of(parsed)
         if what == "quantile":
             return self._quantile(parsed)
         statistic, basis, notes = self.statistic(parsed)
@@ -486,13 +487,25 @@ class Questions:
         found = [name for name in names if name in self.undetected]
         return [f"{self._on_beyond(name)} and count as its ends." for name in found]
 
+    def on_wide_cells(self, names: Sequence[str]) -> list[str]:
+        """Sentences on columns of numbers, of which no regression knows how rows are spread."""
+        columns = [self.schema.named[name] for name in names]
+        noise = grid_noise(self.release.ledger)
+        return [
+            f"Much of {column.name!r} lies, or may lie, in a few wide cells, as at the end of a "
+            "long tail, and nobody knows how rows are spread there: coefficients may be far off."
+            for column in columns
+            if column.sdtype == "numerical" and unknown_codes(column, {}, self.sums, noise)[1]
+        ]
+
     def _on_beyond(self, name: str) -> str:
         return (
             f"The range of {name!r} was found from noisy counts: up to about "
             f"{self.undetected[name].rows:,.0f} rows may lie beyond it"
         )
 
-    def _table(self, parsed: ParsedQuestion) -> TableAnswer:
+    def table_of(self, parsed: ParsedQuestion) -> TableAnswer:
+        """The table that is asked for, with its extremes where a condition cuts cells."""
         names = tuple(column.name for column in parsed.columns)
         order = tuple(name for name in self.release.domain.attributes if name in names)
         found = None if parsed.rows or self.model is not None else self.linear.table(order)
@@ -508,6 +521,11 @@ class Questions:
         estimate, variance = (
             pd.Series(each.transpose(axes).ravel(), index=index) for each in (counts, variances)
         )
+        ends = (parsed.least, parsed.most) if parsed.is_cut and basis == TABLES else ()
+        whole = (replace(parsed, rows=each[0], least=each, most=each) for each in ends)
+        extremes = tuple(map(self.table_of, whole))
+        if any(each.basis == MODEL for each in extremes):
+            return self.of_model.table_of(parsed)
         return TableAnswer(
             question=parsed.question,
             estimate=estimate * (self._units or 1.0),
@@ -521,6 +539,7 @@ class Questions:
             ),
             units=self._units,
             alike=self._alike,
+            extremes=extremes,
         )
 
     def _cells(self, parsed: ParsedQuestion, order: Clique) -> tuple[np.ndarray, np.ndarray, str]:
@@ -592,16 +611,26 @@ def enclosed(
     (column,) = parsed.columns
     values = code_values(column)
     middle, basis = of_numbers(values.means)
-    counts = sums([weighed(parsed.rows, column, unit) for unit in np.eye(column.num_values)])
+    unknown, why = unknown_codes(column, parsed.rows, sums, noise)
+    if not why:
+        return middle, basis, ()
+    ends = (np.where(unknown, end, values.means) for end in (values.lows, values.highs))
+    return *_together((middle, basis), *map(of_numbers, ends)), (why,)
+
+
+def unknown_codes(
+    column: Column, rows: Product, sums: Callable[[Sequence[Product]], Sums], noise: float
+) -> tuple[np.ndarray, str]:
+    """Which codes of numbers hide what a mean depends on, and a sentence if any do."""
+    values = code_values(column)
+    counts = sums([weighed(rows, column, unit) for unit in np.eye(column.num_values)])
     confident = 2.0  # standard deviations of noise that may hide where rows are
     errors = confident * np.sqrt(np.maximum(np.diagonal(counts.covariance), 0.0))
     heavy = values.heavy(counts.values, noise=confident * noise)
     unknown = heavy | values.far_reaching(counts.values, errors)
-    if not unknown.any():
-        return middle, basis, ()
-    ends = (np.where(unknown, end, values.means) for end in (values.lows, values.highs))
-    why = _WIDE if heavy.any() else _FAR
-    return *_together((middle, basis), *map(of_numbers, ends)), (why,)
+    if heavy.any():
+        return unknown, _WIDE
+    return unknown, _FAR if unknown.any() else ""
 
 
 def _together(*found: tuple[Estimated, str]) -> tuple[Enclosed, str]:

@@ -156,6 +156,7 @@ def regression(
         notes=(
             *notes,
             *design.notes,
+            *questions.on_wide_cells(of_numbers),
             *questions.on_ends(of_numbers),
             *on_missing(estimate, design, found),
             *on_people(release),

@@ -481,7 +481,7 @@ def combine(
     ValueError: The site 'North' is there twice. The same people must not be counted twice: leave
     out one release, or, if two sites have one name, let one measure under another.
     """
-    if isinstance(releases, str | Path | Measured) or not releases:
+    if isinstance(releases, str | Path | Measured) or not (releases := [*releases]):
         raise ValueError("combine takes a list of releases, or of paths of their files.")
     if wrong := [type(e).__name__ for e in releases if not isinstance(e, Measured | str | Path)]:
         raise ValueError(f"combine takes what measure gave, or its files' paths, got {wrong[0]}.")

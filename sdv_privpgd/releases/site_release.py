@@ -138,8 +138,9 @@ class Measured(FieldsAlone):
 
     @cached_property
     def description(self) -> Description:
-        """The columns by what is declared of them."""
-        return described(self.columns, self.num_bins, self.visits)
+        """The columns by what is declared of them. Of its dates the site was told before."""
+        own = described(self.columns, self.num_bins, self.visits)
+        return replace(own, timeless=frozenset(self.columns))
 
     @property
     def schema(self) -> Schema:
@@ -485,6 +486,12 @@ def beside_others(domain: Domain, answers: Sequence[Measurement]) -> Iterator[Co
     for grouping, tables in grouped.items():
         yield from _beside_each_other(tables)
         yield from _beside_codes(grouping, tables, codes)
+    for grouping, tables in grouped_tables(domain, answers, QuadrantQuery).items():
+        for clique, known in margin_estimates(codes, 2).items():
+            if clique in tables:
+                sides = grouping.sums(known.counts, clique)
+                others = QuadrantQuery(clique, grouping).of_counts(sides)
+                yield Contrast(clique, tables[clique], others, known.variance * known.counts.size)
 
 
 def _stddev(answer: Measurement) -> float:

@@ -161,7 +161,8 @@ class HowPublished:
         Whole numbers are taken for counts, unless it was said what per cents are of.
         """
         is_whole, held = _is_whole(estimates), np.nansum(estimates)
-        if not is_whole and 0 < held < 1.05:
+        is_quiet = stddevs is None or stddevs.max(initial=0) < 1
+        if is_quiet and not is_whole and 0 < held < 1.05:
             return 1.0
         adds_up = stddevs is None and abs(held - 100) < 1
         return 100.0 if adds_up and (self.total is not None or not is_whole) else None

@@ -265,6 +265,11 @@ def test_intervals_hold_wherever_in_a_cut_cell_rows_are(coarse):
     part = coarse.answer("count", where={"age": Between(10, 24)})  # 10 to 19, and half of a cell
     low, high = part.interval("table")
     assert (round(low), round(high)) == (200, 500)
+    table = coarse.answer("table", of="age", where={"age": Between(10, 24)})
+    assert table.estimate.round().tolist() == [0, 200, 150, 0, 0]
+    ends = table.interval("table").round()
+    assert (ends["low"].tolist(), ends["high"].tolist()) == ([0, 200, 0, 0, 0], [0, 200, 300, 0, 0])
+    assert any("the intervals hold for any spread" in each for each in table.notes)
     share = coarse.answer("share", where={"age": Between(10, 24)}, among={"age": Between(5, 39)})
     low, high = share.interval("table")
     assert low == pytest.approx(200 / 1000, abs=0.01)  # all below 10 and above 24 are in the base

@@ -21,15 +21,14 @@ from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.synthesize.engine import Particles
 
-SCHEMA = Schema.from_sdv(
-    {
-        "age": {"sdtype": "numerical", "range_min": 20, "range_max": 29, "decimal_places": 0},
-        "ward": {"sdtype": "categorical", "range_values": ["A", "B", "C"]},
-        "pay": {"sdtype": "numerical", "range_min": 0, "range_max": 15, "decimal_places": 0},
-        "ill": {"sdtype": "boolean"},
-        "seen": ranged("datetime", "2024-01-01", "2024-01-04", datetime_format="%Y-%m-%d"),
-    }
-)
+FACTS = {
+    "age": {"sdtype": "numerical", "range_min": 20, "range_max": 29, "decimal_places": 0},
+    "ward": {"sdtype": "categorical", "range_values": ["A", "B", "C"]},
+    "pay": {"sdtype": "numerical", "range_min": 0, "range_max": 15, "decimal_places": 0},
+    "ill": {"sdtype": "boolean"},
+    "seen": ranged("datetime", "2024-01-01", "2024-01-04", datetime_format="%Y-%m-%d"),
+}
+SCHEMA = Schema.from_sdv(FACTS)
 DOMAIN = SCHEMA.domain()
 
 
@@ -285,7 +284,13 @@ def test_first_dates_and_cut_cells_are_noted_and_a_column_of_one_value_is_refuse
         design_of(columns.named, "age", ["ill", "site"], "linear", held={})
 
 
-def test_rows_beyond_a_range_that_was_found_are_noted_where_their_numbers_count():
+def test_wide_cells_and_rows_beyond_a_range_are_noted_where_their_numbers_count():
+    pay = {**FACTS["pay"], "range_max": 1_000_000, "cut_points": [*range(1, 16)]}
+    tailed = replace(questions(drawn()), schema=Schema.from_sdv({**FACTS, "pay": pay}))
+    for event, is_noted in ((None, True), (Between(8), False)):
+        notes = regression(tailed, "pay", ["age"], event=event).notes
+        assert any("Much of 'pay' lies" in each for each in notes) is is_noted
+    assert "Much of" not in str(regression(questions(drawn()), "pay", ["age"]))
     unseen = Undetected(rows=12.0, below=False, above=True)
     asked = replace(questions(drawn()), undetected={"pay": unseen})
     for event, is_noted in ((None, True), (Between(8), False)):

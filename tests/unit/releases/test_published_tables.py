@@ -83,6 +83,8 @@ def test_unequal_noise_and_tables_of_other_people_are_noticed():
     )
     unlike = made([tables(), other.assign(estimate=[1600, 1400])])
     (said,) = unlike.warnings
+    few = other.assign(estimate=[0.3, 0.5])  # noise of 5 rows is that of counts, and not of shares
+    assert made(few, {"sex": COLUMNS["sex"]}).num_rows == 1
     assert "do not count the same rows" in said
     # The shares of such tables are used: a table of three times as many rows moves none.
     assert unlike.sample(20_000)["sex"].eq("F").mean() == pytest.approx(0.534, abs=0.02)

@@ -4,6 +4,7 @@ import io
 import json
 import pickle
 import zipfile
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from made_up import made_up
 from sdv_privpgd import Boolean, Categorical, Measured, Numerical, combine, measure
 from sdv_privpgd.base.files import digest_of, sealed
 from sdv_privpgd.methods import PrivPGD
-from sdv_privpgd.privacy.queries import DependenceQuery
+from sdv_privpgd.privacy.queries import DependenceQuery, QuadrantQuery
 from sdv_privpgd.releases.site_release import require_agreement
 
 COLUMNS = {
@@ -151,6 +152,17 @@ def test_counts_that_were_altered_are_found_by_the_other_tables(change, method, 
         arrays = {f"answers/{place:05}.npy": array(other)}
         with pytest.raises(ValueError, match="altered"):
             Measured.load(changed(tmp_path / "north.zip", arrays=arrays))
+
+
+def test_quadrants_that_were_altered_are_found_by_the_tables_of_codes():
+    one = measure(table(300, 3), COLUMNS, 2.0, site="North")
+    asked = [each for each in one.answers if isinstance(each.query, QuadrantQuery)]
+    assert asked
+    for each in asked:
+        others = [other for other in one.answers if other is not each]
+        require_agreement(one.domain, [*others, each])
+        with pytest.raises(ValueError, match="altered"):
+            require_agreement(one.domain, [*others, replace(each, answer=each.answer + 1_000)])
 
 
 @pytest.mark.parametrize(
