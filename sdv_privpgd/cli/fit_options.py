@@ -287,7 +287,7 @@ def _typed(
     elif said and set(names := list(map(str, known_types_in(tables, how)))) <= set(said):
         columns = {name: {"sdtype": kinds[name]} for name in names}
     else:
-        columns, keys, written = _detected(arguments, tables, how)
+        columns, keys, written = detected(arguments, tables, how)
         for name, dtype in how.dtypes.items():  # what is personal by its name alone is modelled
             own = columns.get(name, {}).get("sdtype", "id")
             if own != "id" and own not in KEYS:
@@ -321,7 +321,7 @@ def _retyped(found: Declared, kinds: Mapping[str, str], said: Mapping[str, str])
     return replace(found, columns=columns, keys=keys, domain=plain, said=said)
 
 
-def _detected(
+def detected(
     arguments: Namespace, tables: Sequence[Path], how: Any
 ) -> tuple[dict[str, dict], list[str], dict[str, dict]]:
     """Returns the types that cells have, keys, and how text is written. They become public.

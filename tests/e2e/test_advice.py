@@ -199,6 +199,7 @@ def test_all_that_advises_is_followed():
         "Many values are missing": "the same",
         "Some values are missing": "the same",
         "One value was found in all rows": "there may be no others",
+        "Noise moves most of the rows": "as where the rows are few",
         "Nearly all rows have one value of": "the same",
         "{} of columns were measured over a few groups": "of more than 50 columns",
         "Values are made up, as the method asked": "its own test is of methods, not of columns",
