@@ -348,6 +348,7 @@ def test_another_holder_s_noise_hides_people_further():
     assert abs(estimate - claimed / math.sqrt(2)) < Z * error + 0.01 * claimed
 
 
+@pytest.mark.long
 def test_whoever_is_at_two_holders_is_told_the_sum():
     """Both releases together, with the person in both tables."""
 
@@ -362,6 +363,7 @@ def test_whoever_is_at_two_holders_is_told_the_sum():
     assert epsilon_in_all(both.ledgers) > both.ledgers[0].spent()
 
 
+@pytest.mark.long
 def test_a_second_step_with_a_quarter_of_its_noise_is_caught(monkeypatch):
     first = PrivacyLedger.open(1.25, 1e-5, Adjacency.REPLACE_ONE)
     noise_of_first = stddev_for(6, first.budget)  # three pairs, each of sensitivity sqrt(2)

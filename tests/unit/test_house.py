@@ -9,7 +9,7 @@ MOST = {
     "package lines": 64_907,
     "package lines of code": 43_752,
     "package files": 240,
-    "test lines": 55_451,
+    "test lines": 55_453,
     "constants": 242,
     "floors": 14,
     "circles": 0,
