@@ -329,7 +329,7 @@ def _declared(
     known: Mapping[str, Any] | None,
     domain: Mapping[str, Mapping[str, dict]],
 ) -> dict[str, Declared]:
-    """What is public of the columns of each table, those of links among them.
+    """What is public of the columns of each table, of which those of links are made up.
 
     It is what SDV's metadata says, if it is ``known``, or else types that the tables have; and what
     the options and the domain say.
@@ -361,11 +361,11 @@ def _declared(
         if known is None and (unknown := sorted({*keys} - each.columns.keys())):
             path = paths[name]
             raise CommandError(f"--link names {name}.{unknown[0]}, and {path} has no such column.")
+        made_up = (*each.made_up, *keys)
         aside = {column: {"sdtype": "unknown"} for column in each.dropped}
-        for column in (*each.made_up, *keys):
-            aside[column] = {**each.columns[column], "sdtype": "id"}
-        said = {**each.said, **dict.fromkeys(keys, "--link")}
-        found[name] = replace(each, columns={**each.columns, **aside}, said=said)
+        for column in made_up:
+            aside[column] = {**each.columns.get(column, {}), "sdtype": "id"}
+        found[name] = replace(each, columns={**each.columns, **aside}, made_up=made_up)
     return found
 
 
@@ -387,9 +387,8 @@ def _left_out(arguments: Namespace, tables: Mapping[str, Declared]) -> list[str]
     """
     people, out, lost = People(rows_are_people=True), [], {}  # nobody is asked whose rows they are
     for table, found in tables.items():
-        kept = [*found.made_up, *(name for name, said in found.said.items() if said == "--link")]
         for name, facts in found.columns.items():
-            if facts["sdtype"] not in MODELLED and name not in kept:
+            if facts["sdtype"] not in MODELLED and name not in found.made_up:
                 out.append(f"{table}.{name}")
         for name, why in found.lost(people).items():
             is_id = found.columns[name]["sdtype"] == "id" or name in found.keys

@@ -170,9 +170,11 @@ def _of_questions(fit: Fit) -> dict[str, float]:
 
 def without_choices(ledger: PrivacyLedger) -> PrivacyLedger:
     """Returns the ledger without the cliques that answers on missing values happened to choose."""
-    unnamed = [re.sub(f"{CHOSEN}: .*", CHOSEN, charge.what) for charge in ledger.charges]
-    pairs = zip(ledger.charges, unnamed, strict=True)
-    return replace(ledger, charges=tuple(replace(charge, what=what) for charge, what in pairs))
+    unnamed = (
+        replace(charge, what=re.sub(f"{CHOSEN}: .*", CHOSEN, charge.what))
+        for charge in ledger.charges
+    )
+    return replace(ledger, charges=tuple(unnamed))
 
 
 def expected_errors(

@@ -607,7 +607,7 @@ def _on_noise(sites: Sequence[Site], found: Pooled) -> list[str]:
     others = listed([repr(sites[at].name) for at in order[best + 1 :]], 4)
     said = (
         f"Most of the noise is that of {others}, with {share(1 - held[best] / held[-1])} of the "
-        f"rows: without them a row would have {less:.1f} times less of it. To combine the other "
-        "sites alone costs nothing."
+        f"rows: without them noise is {less:.1f} times smaller beside the rows. To combine the "
+        "other sites alone costs nothing."
     )
     return [said] if less > far else []

@@ -290,6 +290,15 @@ def test_an_audit_of_families_takes_the_same_words(folder, capsys):
     assert "needs --metadata" in refused(run("audit", *told[4:]), capsys)
 
 
+def test_metadata_need_not_name_the_keys_of_a_link(folder):
+    metadata = json.loads((folder / "metadata.json").read_text())
+    del metadata["relationships"], metadata["tables"]["persons"]["columns"]["home"]
+    (folder / "metadata.json").write_text(json.dumps(metadata))
+    assert fit(folder, "--quiet", "--rows", 30) == 0
+    rows = {name: pd.read_csv(folder / "out" / f"{name}.csv") for name in ("homes", "persons")}
+    assert rows["persons"]["home"].isin(rows["homes"]["id"]).all()
+
+
 def test_a_domain_of_no_column_is_refused(folder, capsys):
     domain = json.loads((folder / "domain.json").read_text())
     for table, name in (("persons", "agge"), ("person", "age"), ("homes", "id")):

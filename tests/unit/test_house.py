@@ -6,10 +6,10 @@ from house import ROOT, circles, floors, lines_of_code, measured
 from second_runs import SECOND_RUN
 
 MOST = {
-    "package lines": 64_907,
-    "package lines of code": 43_752,
+    "package lines": 64_908,
+    "package lines of code": 43_753,
     "package files": 240,
-    "test lines": 55_453,
+    "test lines": 55_462,
     "constants": 242,
     "floors": 14,
     "circles": 0,
