@@ -24,10 +24,11 @@ from sdv_privpgd import (
     TimeOfDay,
     fit_table,
 )
+from sdv_privpgd.columns.dialect import Dialect
 from sdv_privpgd.constraints import FixedCombinations, Inequality, ProgrammableConstraint
 from sdv_privpgd.inference import Criterion, Question, bootstrap
 from sdv_privpgd.privacy import curator
-from sdv_privpgd.sources.csv import CsvFiles
+from sdv_privpgd.sources.csv import CsvFiles, CsvSource
 
 MOMENT = "%Y-%m-%d %H:%M:%S"
 COLUMNS = {
@@ -255,3 +256,24 @@ def test_no_cell_of_text_decides_the_unit_of_dates(last, fixed_answers):
     assert own == "M8[s]"
     assert (own == other) == (last == "2021-05-05")
     assert told == told_then
+
+
+@pytest.mark.parametrize("has_header", [True, False])
+@pytest.mark.parametrize("place", [0, 1, 2])
+@pytest.mark.parametrize(
+    "cell", ["a\rb", "\r" * 9, "a\r", "\0", "a\r\nb", 'a"\r', "\ufeff", "\x1a", "#", "\u2028"]
+)
+def test_no_cell_of_text_decides_what_a_record_is(cell, place, has_header, tmp_path):
+    facts = {"free": {"sdtype": "categorical"}, "age": {"sdtype": "numerical"}}
+    found = []
+    for given in ("A", cell):
+        free = ["A", "B", "C"]
+        free[place] = given
+        frame = pd.DataFrame({"free": free, "age": [1, 2, 3]})
+        frame.to_csv(tmp_path / "table.csv", index=False, header=has_header)  # quotes no \r
+        source = CsvSource(tmp_path / "table.csv", facts, Dialect(header=has_header))
+        assert source.num_rows() == 3
+        (batch,) = source.batches(["free", "age"])
+        assert batch.columns["age"].tolist() == [1, 2, 3]
+        found.append(np.delete(batch.columns["free"].to_numpy(dtype=object), place).tolist())
+    assert found[0] == found[1]
