@@ -128,14 +128,14 @@ class CsvSource:
         codes, found = pd.factorize(written)
         different, unparsed = found.tolist(), np.array([], dtype=bool)
         if how.stays_text(name):
-            column = _repeated(different, codes)
+            column = texts.repeated(different, codes)
         elif how.is_number(name, self._facts):
             present = texts.without_numbers(different, how.na, signs_of(how))
             numbers = texts.numbers_in(present, signs_of(how))
             column, unparsed = _numbers(numbers, codes), texts.unparsed(numbers, present)
         else:
             means = texts.meaning(self._facts.get(name, {}), signs_of(how))
-            column = _repeated([means(text) for text in different], codes)
+            column = texts.repeated([means(text) for text in different], codes)
         if unparsed.any():
             column = column.astype(object).mask(np.append(unparsed, False)[codes], texts.UNPARSED)
         return texts.converted(column, how.dtypes[name]) if name in how.dtypes else column
@@ -447,14 +447,6 @@ def _with_records(files: Sequence[TextFile], how: Dialect, facts: Facts | None) 
     if not found and how.names is None and not facts:
         files[0].first_record()  # raises: nobody says how many columns there are
     return found
-
-
-def _repeated(values: list, codes: np.ndarray) -> pd.Series:
-    """A value a code, none for -1: as categories, or as objects where two are equal (1, True)."""
-    index = pd.Index(values, dtype=object)
-    if index.is_unique:
-        return pd.Series(pd.Categorical.from_codes(codes, index))
-    return pd.Series(np.append(index.to_numpy(), np.nan)[codes], dtype=object)
 
 
 def _numbers(values: np.ndarray, codes: np.ndarray) -> pd.Series:

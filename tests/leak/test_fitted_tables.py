@@ -7,10 +7,12 @@ from datetime import date, time
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from canaries import NUMBER, TEXT, WHOLE, traces
 from interference import bar_into, in_files, in_memory, let_out
 from made_up import heard
+from pyarrow import parquet
 
 from sdv_privpgd import (
     Between,
@@ -29,6 +31,7 @@ from sdv_privpgd.constraints import FixedCombinations, Inequality, ProgrammableC
 from sdv_privpgd.inference import Criterion, Question, bootstrap
 from sdv_privpgd.privacy import curator
 from sdv_privpgd.sources.csv import CsvFiles, CsvSource
+from sdv_privpgd.sources.locate import open_source
 
 MOMENT = "%Y-%m-%d %H:%M:%S"
 COLUMNS = {
@@ -277,3 +280,16 @@ def test_no_cell_of_text_decides_what_a_record_is(cell, place, has_header, tmp_p
         assert batch.columns["age"].tolist() == [1, 2, 3]
         found.append(np.delete(batch.columns["free"].to_numpy(dtype=object), place).tolist())
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("encoded", [True, False])
+@pytest.mark.parametrize("form", [pa.string(), pa.large_string()])
+def test_no_cell_of_arrow_that_is_no_text_stops_a_reading(form, encoded, tmp_path):
+    cells = pa.array([b"A", b"\xff", b"B", b"\xfe", None], pa.binary())
+    column = cells.cast(pa.large_binary()).view(form) if "large" in str(form) else cells.view(form)
+    table = pa.table({"free": column.dictionary_encode() if encoded else column})
+    parquet.write_table(table, tmp_path / "table.parquet")
+    for given in (table, tmp_path / "table.parquet"):
+        (batch,) = open_source(given).batches(["free"])
+        found = batch.columns["free"].astype(object).fillna("missing").tolist()
+        assert found == ["A", "\ufffd", "B", "\ufffd", "missing"]
