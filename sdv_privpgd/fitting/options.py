@@ -236,7 +236,7 @@ def on_time(settings: Settings, description: Description) -> list[str]:
         return []
     return [
         f"A fit by {' and '.join(settings.method.parts)} takes minutes, about {minutes:,} of one "
-        "core. The default method takes seconds."
+        "core. The default method is far quicker."
     ]
 
 
