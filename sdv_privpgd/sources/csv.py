@@ -242,6 +242,7 @@ class TextFile:
             place = _Footless(text, above + self.how.has_header, self.how.skip_footer)
         form = {"sep": self.sep, "decimal": signs_of(self.how).decimal}
         usual = {"index_col": False, "keep_default_na": False, "low_memory": False}
+        usual["skip_blank_lines"] = len(options.get("names", "  ")) > 1  # else it is a missing cell
         return read(place, skiprows=above, **form, **usual, **options)
 
     @contextmanager

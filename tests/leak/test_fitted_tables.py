@@ -7,6 +7,7 @@ from datetime import date, time
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 from canaries import NUMBER, TEXT, WHOLE, traces
@@ -293,3 +294,10 @@ def test_no_cell_of_arrow_that_is_no_text_stops_a_reading(form, encoded, tmp_pat
         (batch,) = open_source(given).batches(["free"])
         found = batch.columns["free"].astype(object).fillna("missing").tolist()
         assert found == ["A", "\ufffd", "B", "\ufffd", "missing"]
+
+
+def test_a_missing_cell_of_a_single_column_is_a_row(tmp_path):
+    facts = {"age": {"sdtype": "numerical"}}
+    for given in ([1, None, 2, None], [1, 3, 2, 4]):
+        pl.DataFrame({"age": given}).write_csv(tmp_path / "table.csv")  # it writes empty lines
+        assert CsvSource(tmp_path / "table.csv", facts).num_rows() == 4
