@@ -148,7 +148,8 @@ class Description(FieldsAlone):
         """Sentences on ids other than the column of ``people``: on kinds, and on whose rows are."""
         ids = [name for name in self.repeated_ids if name != people]
         # A declared key has a pattern, if only that of numbers; those of SDV's metadata have none.
-        keys = [name for name in self.keys if name not in self.patterns]
+        of_sdv = [name for name in self.keys if name not in self.patterns]
+        keys = [name for name in of_sdv if self.columns[name]["sdtype"] == "id"]
         return on_repeated_ids(ids, keys, says_whose=says_whose)
 
     @property
