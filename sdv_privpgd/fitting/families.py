@@ -421,6 +421,8 @@ class FittedTables(SavedModel):
             seed,
         )
         theirs = {n: own.take(whose).reset_index(drop=True) for n, own in above.items()}
+        if link.place is not None:
+            theirs[link.place] = pd.Series(whose).groupby(whose).cumcount() + 1
         generator = np.random.default_rng((seed, 1))
         clock = [] if link.order is None else [link.order]  # who follows whom stays, if it can
         codes, positions, obeys = sampler.with_known(codes, positions, theirs, clock, generator)
