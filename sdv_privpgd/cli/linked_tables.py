@@ -356,7 +356,8 @@ def _declared(
         own = Namespace(**vars(_of_table(arguments, name)), is_said=bool(found))
         files = tables_in([paths[name]]) if name in paths else []
         facts = None if known is None else {"tables": {name: tables[name]}}
-        each = described(own, files, domain.get(name, {}), facts)
+        own_domain = domain.get(name, {})
+        each = described(own, files, own_domain, facts)
         keys = [key for table, key in ends if table == name]
         if known is None and (unknown := sorted({*keys} - each.columns.keys())):
             path = paths[name]
@@ -365,7 +366,10 @@ def _declared(
         aside = {column: {"sdtype": "unknown"} for column in each.dropped}
         for column in made_up:
             aside[column] = {**each.columns.get(column, {}), "sdtype": "id"}
-        found[name] = replace(each, columns={**each.columns, **aside}, made_up=made_up)
+        declared = {n: e for n, e in each.domain.items() if n in own_domain or n not in made_up}
+        found[name] = replace(
+            each, columns={**each.columns, **aside}, domain=declared, made_up=made_up
+        )
     return found
 
 

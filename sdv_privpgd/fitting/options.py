@@ -1,5 +1,6 @@
 """The arguments of a fit, checked before a row is read, and the table they describe. Public."""
 
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
@@ -194,6 +195,7 @@ def notes_on(settings: Settings, description: Description, names: Collection[str
         *description.on_wide,
         *description.on_constraints,
         *on_match(settings, description),
+        *on_time(settings, description),
     )
     return list(dict.fromkeys(said))
 
@@ -222,6 +224,19 @@ def on_match(settings: Settings, description: Description) -> list[str]:
         f"If many categories of {listed([*map(repr, found)])} are found, the fit ends, and what it "
         f"has spent is gone: {' and '.join(settings.method.parts)} may not model so many. Declare "
         "their range_values, or choose a method that measures few pairs, such as 'mst' or 'aim'."
+    ]
+
+
+def on_time(settings: Settings, description: Description) -> list[str]:
+    """A sentence if a fit is likely to take a minute or more."""
+    sizes = _likely_sizes(description, categories=4)
+    domain = Domain(tuple(sizes), tuple(sizes.values()))
+    minutes = math.ceil(settings.method.seconds(domain) / 60)
+    if minutes < 2:
+        return []
+    return [
+        f"A fit by {' and '.join(settings.method.parts)} takes minutes, about {minutes:,} of one "
+        "core. The default method is far quicker."
     ]
 
 

@@ -135,6 +135,11 @@ class _ByRounds(EngineMethod):
     def bias(self, curator: Curator, clique: Clique, mu_squared: Fraction) -> float:
         """What is taken off the error of a clique that is to be measured with so much."""
 
+    def num_fits(self, domain: Domain) -> int:
+        """Returns how often the engine is fitted, which is the number of rounds."""
+        number = len(checked_workload(domain, self.workload))
+        return min(self.rounds or len(domain), math.ceil(number / self.marginals))
+
     def _left(self, workload: Sequence[Clique], chosen: Sequence[Clique]) -> list[Clique]:
         return [clique for clique in workload if self.repeats_cliques or clique not in chosen]
 
@@ -143,8 +148,7 @@ class _ByRounds(EngineMethod):
         domain = curator.domain
         if len(domain) < 2:
             return Independent().measure(curator, progress=progress)
-        workload = checked_workload(domain, self.workload)
-        rounds = min(self.rounds or len(domain), math.ceil(len(workload) / self.marginals))
+        workload, rounds = checked_workload(domain, self.workload), self.num_fits(domain)
         measured = count_rows(curator)
         cliques = measured_cliques(self.modelled(domain, curator.measurements))
         every: list[Clique] = []

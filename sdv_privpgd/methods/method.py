@@ -418,6 +418,14 @@ class EngineMethod(Method):
     def megabytes(self, domain: Domain, cliques: Sequence[Clique]) -> float:
         return self.made.megabytes(domain, cliques)
 
+    def num_fits(self, domain: Domain) -> int:
+        """Returns how often the engine is fitted."""
+        del domain
+        return 1
+
+    def seconds(self, domain: Domain) -> float:
+        return self.num_fits(domain) * self.made.seconds(domain)
+
     def refusal(self, domain: Domain, cliques: Sequence[Clique]) -> str | None:
         return self.made.refusal(domain, cliques)
 

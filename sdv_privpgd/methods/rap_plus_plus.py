@@ -306,6 +306,10 @@ class RAPPlusPlus(EngineMethod):
                 "declare few, or groups of them as categories, or choose another method."
             )
 
+    def num_fits(self, domain: Domain) -> int:
+        del domain
+        return self.rounds + 1
+
     def counted(self, measurements: Sequence[Measurement]) -> str:
         del measurements
         by = " by ".join(["", *self.importance][:2])

@@ -13,7 +13,7 @@ import pandas as pd
 from sdv import cag, version
 from sdv.cag.base import BaseConstraint
 from sdv.cag.programmable_constraint import ProgrammableConstraintHarness
-from sdv.errors import InvalidDataError, SynthesizerInputError
+from sdv.errors import InvalidDataError, RefitWarning, SynthesizerInputError
 from sdv.metadata import Metadata
 from sdv.single_table.base import SYNTHESIZER_LOGGER
 
@@ -131,6 +131,16 @@ def stamp_fitted(synthesizer: Any) -> None:
     synthesizer._fitted_date = datetime.datetime.today().strftime("%Y-%m-%d")
     synthesizer._fitted_sdv_version = version.community
     synthesizer._fitted_sdv_enterprise_version = version.enterprise
+
+
+def refit_warning(synthesizer: Any) -> RefitWarning:
+    """What constraints of a fitted synthesizer cost. SDV advises a refit without a word on that."""
+    ledger = synthesizer.ledger
+    return RefitWarning(
+        "For these constraints to take effect the synthesizer has to be fitted again, which spends "
+        f"epsilon {synthesizer.epsilon:g} at delta {ledger.delta:g} once more on the same people. "
+        f"So far {ledger.spent():.4g} was spent."
+    )
 
 
 @contextmanager

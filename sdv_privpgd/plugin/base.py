@@ -109,6 +109,8 @@ class FittedState(BaseSingleTableSynthesizer):
         for sentence in self._settings().absurd():
             warnings.warn(sentence, stacklevel=3 if "__init__" in type(self).__dict__ else 2)
 
+    __init__.__qualname__ = "__init__"  # a TypeError names no class that is not the caller's
+
     def _check_settings(self) -> None:
         """Raises ``ValueError`` for a setting that no fit can work with, and reads no row.
 

@@ -38,6 +38,7 @@ from sdv_privpgd.plugin.arguments import (
     as_invalid_data,
     log_event,
     public_facts,
+    refit_warning,
     stamp_fitted,
     translated,
     valid_rows,
@@ -190,6 +191,11 @@ class PrivPGDMultiTableSynthesizer(BaseMultiTableSynthesizer):
         numbers = {"TOTAL NUMBER OF TABLES": len(linked.tree.tables)}
         numbers["TOTAL NUMBER OF COLUMNS"] = sum(map(len, linked.columns.values()))
         log_event(self, "Fit", numbers, logger=SYNTHESIZER_LOGGER)
+        for name, own in running.leant.items():  # what cannot be made up fails before it spends
+            described = self.metadata.tables[name].columns
+            known = {n: None for n in described if described[n]["sdtype"] in MODELLED}
+            processor = self._table_synthesizers[name]._data_processor
+            generators.fit(processor, described, known, own.dtypes)
         try:
             with shown("PrivPGDMultiTable", self.verbose) as progress:
                 fitted = running.run(progress)
@@ -263,6 +269,7 @@ class PrivPGDMultiTableSynthesizer(BaseMultiTableSynthesizer):
     ):
         """Synthetic tables, at no cost: so many rows of a table, by default of the root."""
         main = self._settings().tree.root if main_table_name is None else main_table_name
+        num_rows = int(num_rows) if isinstance(num_rows, np.integer) else num_rows
         return super().sample(num_rows, main, batch_size, max_tries_per_batch, output_folder_path)
 
     def reset_sampling(self) -> None:
@@ -298,6 +305,8 @@ class PrivPGDMultiTableSynthesizer(BaseMultiTableSynthesizer):
                     f"{type(each).__name__} would be learned from the private rows. Declare what "
                     "it would learn, as with sdv_privpgd.FixedCombinations in fit_tables."
                 ) from None
+        if self._fitted and not all(map(_is_of_all, added)):
+            warnings.warn(refit_warning(self), stacklevel=2)
         before = self._own_constraints
         self._own_constraints = [*before, *deepcopy(added)]
         try:
@@ -454,13 +463,10 @@ class PrivPGDMultiTableSynthesizer(BaseMultiTableSynthesizer):
             if isinstance(own, pd.DataFrame)
         }
         for name, own in fitted.tables.items():
-            described = self.metadata.tables[name].columns
             processor = self._table_synthesizers[name]._data_processor
+            described = self.metadata.tables[name].columns
             rest = [column for column in described if column not in fitted.columns[name]]
-            known = {n: None for n in described if described[n]["sdtype"] in MODELLED}
-            dtypes = own.fitted.description.dtypes
-            generators.fit(processor, described, known, dtypes)
-            self._generated[name] = processor, rest, dtypes
+            self._generated[name] = processor, rest, own.fitted.description.dtypes
         stamp_fitted(self)
 
 
@@ -482,7 +488,13 @@ def _refused(name: str) -> Callable[..., NoReturn]:
     return refuse
 
 
-for _name in ("preprocess", "fit_processed_data", "update_transformers", "set_table_parameters"):
+for _name in (
+    "preprocess",
+    "fit_processed_data",
+    "update_transformers",
+    "set_address_columns",
+    "set_table_parameters",
+):
     setattr(PrivPGDMultiTableSynthesizer, _name, _refused(_name))
 
 # Pickles name a class by the module that makes sure of SDV: see ``synthesizers``.

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from sdv.cag._errors import ConstraintNotMetError
 from sdv.cag._utils import _validate_constraints
-from sdv.errors import RefitWarning, SynthesizerInputError
+from sdv.errors import SynthesizerInputError
 
 from sdv_privpgd.audit.door import audited
 from sdv_privpgd.audit.subjects import file_checks
@@ -27,7 +27,7 @@ from sdv_privpgd.constraints.repair import ConstraintError
 from sdv_privpgd.fitting.fit import Fitted
 from sdv_privpgd.inference.analyses import Concluding
 from sdv_privpgd.inference.refits import STAGE
-from sdv_privpgd.plugin.arguments import column_names, taken, valid_rows
+from sdv_privpgd.plugin.arguments import column_names, refit_warning, taken, valid_rows
 from sdv_privpgd.plugin.audit import SynthesizerFit, kept_file
 from sdv_privpgd.plugin.rows import SampledRows
 from sdv_privpgd.report.page import Report
@@ -250,15 +250,8 @@ class PrivateSynthesizer(SampledRows, Concluding):
             taken(constraint, self.metadata)
             for constraint in _validate_constraints(constraints, False)
         ]
-        if self._fitted:  # SDV advises so without a word on the cost
-            ledger = self.ledger
-            warnings.warn(
-                "For these constraints to take effect the synthesizer has to be fitted again, "
-                f"which spends epsilon {self.epsilon:g} at delta {ledger.delta:g} once more on the "
-                f"same people. So far {ledger.spent():.4g} was spent.",
-                RefitWarning,
-                stacklevel=2,
-            )
+        if self._fitted:
+            warnings.warn(refit_warning(self), stacklevel=2)
         before = self._reject_sampling_constraints
         # SDV's list of constraints that change neither the data nor the metadata.
         self._reject_sampling_constraints = [*before, *deepcopy(added)]

@@ -17,6 +17,7 @@ from sdv_privpgd.base import cached_property
 from sdv_privpgd.columns.arrow_dtypes import INDEX, dtypes_of, schema_of_polars
 from sdv_privpgd.columns.scalars import quiet
 from sdv_privpgd.sources.source import BLOCK, Batch, Source, SourceError
+from sdv_privpgd.sources.texts import repeated
 
 Scan = Callable[..., Iterable[pa.RecordBatch]]
 """All rows with the columns of these names, from the first one on."""
@@ -109,13 +110,12 @@ def is_text(kind: pa.DataType) -> bool:
 
 def _categories(array: Any) -> pd.Series:
     if not pa.types.is_dictionary(array.type):
-        is_view = not (pa.types.is_string(array.type) or pa.types.is_large_string(array.type))
-        array = (array.cast(pa.large_string()) if is_view else array).dictionary_encode()
-    values = array.dictionary.to_pandas().astype(object)
-    if values.isna().any() or not values.is_unique:
-        return array.dictionary_decode().to_pandas().astype(object)
+        array = array.cast(pa.large_binary()).dictionary_encode()
+    # Not all programs write text alone: Arrow would refuse a whole batch for one cell.
+    found = array.dictionary.cast(pa.large_binary()).to_pylist()
+    values = [each if each is None else each.decode(errors="replace") for each in found]
     codes = array.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
-    return pd.Series(pd.Categorical.from_codes(codes, pd.Index(values, dtype=object)))
+    return repeated(values, codes)
 
 
 def _whole(array: Any) -> pd.Series:

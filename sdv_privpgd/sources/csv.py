@@ -4,7 +4,9 @@ pandas divides a file into records and fields. What a field means is decided her
 because pandas would decide it by all cells of a part: one missing cell would make floats of whole
 numbers, and one word would make text of numbers.
 
-Privacy: a message may say whether a file can be parsed. It names no row, no cell and no number of
+Privacy: a message may say whether a file can be parsed, and what a cell holds never decides that in
+a file as programs write them. Records end at line feeds: not all programs quote a carriage return,
+so one in a cell would make two records of one. A message names no row, no cell and no number of
 rows, so a parser's own messages are not passed on.
 """
 
@@ -13,10 +15,11 @@ import gzip
 import io
 import lzma
 import os
+import re
 import warnings
 import zipfile
 from collections import defaultdict, deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
@@ -125,14 +128,14 @@ class CsvSource:
         codes, found = pd.factorize(written)
         different, unparsed = found.tolist(), np.array([], dtype=bool)
         if how.stays_text(name):
-            column = _repeated(different, codes)
+            column = texts.repeated(different, codes)
         elif how.is_number(name, self._facts):
             present = texts.without_numbers(different, how.na, signs_of(how))
             numbers = texts.numbers_in(present, signs_of(how))
             column, unparsed = _numbers(numbers, codes), texts.unparsed(numbers, present)
         else:
             means = texts.meaning(self._facts.get(name, {}), signs_of(how))
-            column = _repeated([means(text) for text in different], codes)
+            column = texts.repeated([means(text) for text in different], codes)
         if unparsed.any():
             column = column.astype(object).mask(np.append(unparsed, False)[codes], texts.UNPARSED)
         return texts.converted(column, how.dtypes[name]) if name in how.dtypes else column
@@ -180,8 +183,8 @@ class TextFile:
     def parsed(self, **options: Any) -> pd.DataFrame:
         """All records, without an index. None may be longer than the first data row."""
         try:
-            with parsing(self.path):
-                return self._read(**options)
+            with self._text() as text, parsing(self.path):
+                return self._read(text, **options)
         except EmptyFileError:
             if self.how.has_header or "names" not in options:
                 raise
@@ -192,14 +195,14 @@ class TextFile:
 
         pandas does not see that the first record of a part is too long: its last fields are lost.
         """
-        try:
-            with parsing(self.path):
-                reader = self._read(chunksize=size, **options)
-        except EmptyFileError:
-            if self.how.has_header:
-                raise
-            return
-        with reader:
+        with self._text() as text:
+            try:
+                with parsing(self.path):
+                    reader = self._read(text, chunksize=size, **options)
+            except EmptyFileError:
+                if self.how.has_header:
+                    raise
+                return
             while True:
                 with parsing(self.path):
                     part = next(reader, None)
@@ -231,34 +234,59 @@ class TextFile:
                     "CsvFiles(sep=...)."
                 )
 
-    def _read(self, **options: Any) -> Any:
+    def _read(self, text: "_Lines", **options: Any) -> Any:
         read: Any = pd.read_csv  # its overloads do not know options that are passed on
-        encoding = self._encoding()
         above = int(self.how.skip_rows)
-        packed = self.kind.compression
-        place: Any = self.path
+        place: Any = text
         if self.how.skip_footer:
-            text = io.TextIOWrapper(_opened(self.path, self.kind), encoding, newline="")
-            place, packed = _Footless(text, above + self.how.has_header, self.how.skip_footer), None
-        form = {"sep": self.sep, "decimal": signs_of(self.how).decimal, "encoding": encoding}
+            place = _Footless(text, above + self.how.has_header, self.how.skip_footer)
+        form = {"sep": self.sep, "decimal": signs_of(self.how).decimal}
         usual = {"index_col": False, "keep_default_na": False, "low_memory": False}
-        return read(place, skiprows=above, compression=packed, **form, **usual, **options)
+        usual["skip_blank_lines"] = len(options.get("names", "  ")) > 1  # else it is a missing cell
+        return read(place, skiprows=above, **form, **usual, **options)
 
-    def _encoding(self) -> str:
-        """The encoding that the user names, or that of the first bytes.
+    @contextmanager
+    def _text(self) -> Iterator["_Lines"]:
+        """The text while it is open, in the encoding that the user names or its first bytes do.
 
-        Raises ``SourceError`` if the two do not fit together.
+        A header says whether lines end as they once did on a Mac. Raises ``SourceError`` if it is
+        not in that encoding.
         """
+        how = self.how
         with parsing(self.path), _opened(self.path, self.kind) as file:
-            start = file.read(4096)
-        marked = [encoding for mark, encoding in _BOMS.items() if start.startswith(mark)]
-        encoding = self.how.encoding or (marked[0] if marked else "utf-8")
-        if b"\0" in start and not encoding.startswith(("utf-16", "utf-32")):
+            start = file.read(4)
+            marked = [encoding for mark, encoding in _BOMS.items() if start.startswith(mark)]
+            encoding = how.encoding or (marked[0] if marked else "utf-8")
+            file.seek(0)
+            lines = io.TextIOWrapper(file, encoding, "replace", newline="")
+            *_, header = "", *(lines.readline() for _ in range(how.skip_rows + how.has_header))
+        if how.has_header and "\0" in header:
             raise SourceError(
-                f"{self.path} has a byte of 0 near its start, as no text in {encoding} has: name "
-                "its encoding, such as utf-16-le, with CsvFiles(encoding=...), or take it out."
+                f"The first record of {self.path} has a byte of 0, as no names in {encoding} have: "
+                "name its encoding, such as utf-16-le, with CsvFiles(encoding=...), or take it out."
             )
-        return encoding
+        end = "\r" if how.has_header and header.endswith("\r") else "\n"
+        with parsing(self.path):
+            text = io.TextIOWrapper(_opened(self.path, self.kind), encoding, newline=end)
+        with text:
+            yield _Lines(text, end)
+
+
+class _Lines:
+    """A file of text whose lines end in one way: any other carriage return in it is a space."""
+
+    def __init__(self, text: TextIO, end: str) -> None:
+        self._text, self._alone = text, re.compile("\r(?!\n)" if end == "\n" else "(?!)")
+
+    def read(self, size: int = -1) -> str:
+        """Returns so many characters, or some more; empty at the end."""
+        part = self._text.read(size)
+        while part.endswith("\r") and (more := self._text.read(1)):
+            part += more
+        return self._alone.sub(" ", part)
+
+    def __iter__(self) -> Iterator[str]:
+        return (self._alone.sub(" ", line) for line in self._text)
 
 
 class _Footless:
@@ -267,8 +295,8 @@ class _Footless:
     Blank lines at the end are no lines. So whether a header is left depends on no row.
     """
 
-    def __init__(self, text: TextIO, begin: int, last: int) -> None:
-        self._lines, self._text = self._kept(text, begin, last), text
+    def __init__(self, text: Iterable[str], begin: int, last: int) -> None:
+        self._lines = self._kept(iter(text), begin, last)
 
     def read(self, size: int = -1) -> str:
         """Returns whole lines of at least so many characters together; empty at the end."""
@@ -284,17 +312,16 @@ class _Footless:
         return self._lines
 
     @staticmethod
-    def _kept(text: TextIO, begin: int, last: int) -> Iterator[str]:
+    def _kept(text: Iterator[str], begin: int, last: int) -> Iterator[str]:
         held: deque[str] = deque()
         number = 0
-        with text:
-            yield from islice(text, begin)
-            for line in text:
-                held.append(line)
-                number += bool(line.strip())
-                while number > last:
-                    number -= bool(held[0].strip())
-                    yield held.popleft()
+        yield from islice(text, begin)
+        for line in text:
+            held.append(line)
+            number += bool(line.strip())
+            while number > last:
+                number -= bool(held[0].strip())
+                yield held.popleft()
 
 
 @contextmanager
@@ -421,14 +448,6 @@ def _with_records(files: Sequence[TextFile], how: Dialect, facts: Facts | None) 
     if not found and how.names is None and not facts:
         files[0].first_record()  # raises: nobody says how many columns there are
     return found
-
-
-def _repeated(values: list, codes: np.ndarray) -> pd.Series:
-    """A value a code, none for -1: as categories, or as objects where two are equal (1, True)."""
-    index = pd.Index(values, dtype=object)
-    if index.is_unique:
-        return pd.Series(pd.Categorical.from_codes(codes, index))
-    return pd.Series(np.append(index.to_numpy(), np.nan)[codes], dtype=object)
 
 
 def _numbers(values: np.ndarray, codes: np.ndarray) -> pd.Series:

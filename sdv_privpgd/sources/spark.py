@@ -250,10 +250,11 @@ def _quoting_no_worker() -> Iterator[None]:
 
 @contextmanager
 def _unlogged() -> Iterator[None]:
-    """PySpark logs what a query has failed of, with cells, by loggers of its own: not in here."""
+    """PySpark and Py4J log what a query has failed of, with cells: not in here."""
     from pyspark.logger import PySparkLogger
 
     found = [PySparkLogger.getLogger(f"{each}QueryContextLogger") for each in ("SQL", "DataFrame")]
+    found += [logging.getLogger(n) for n in list(logging.root.manager.loggerDict) if "py4j" in n]
     silent = logging.Filter("another")  # lets pass what a logger of that name says
     for each in found:
         each.addFilter(silent)

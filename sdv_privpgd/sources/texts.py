@@ -104,6 +104,14 @@ def meaning(facts: Mapping, signs: Signs) -> Callable[[str], Any]:
     return _as_written
 
 
+def repeated(values: list, codes: np.ndarray) -> pd.Series:
+    """A value a code, none for -1: as categories, or as objects where two are equal (1, True)."""
+    index = pd.Index(values, dtype=object)
+    if index.is_unique and not index.hasnans:
+        return pd.Series(pd.Categorical.from_codes(codes, index))
+    return pd.Series(np.append(index.to_numpy(), np.nan)[codes], dtype=object)
+
+
 def converted(column: pd.Series, dtype: Any) -> pd.Series:
     """The column in the dtype that the user names, or with the same values where some are no such.
 

@@ -160,6 +160,9 @@ class GeneratorNetwork(Engine):
         weights = _HIDDEN * (_LATENT + _HIDDEN + sum(domain.sizes))
         return super().megabytes(domain, cliques) + weights * 8 / 2**20
 
+    def seconds(self, domain: Domain) -> float:
+        return 2e-7 * self.steps * self.num_inputs * sum(domain.sizes)
+
     def fit(
         self,
         domain: Domain,

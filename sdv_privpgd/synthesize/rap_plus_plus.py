@@ -409,11 +409,15 @@ class AnnealedProjection(MixtureEngine):
     quick = {"num_components": 50, "steps": 10, "slopes": 2}  # noqa: RUF012
     takes = (TABLES, "half-spaces")
     takes_groups = False
+    nanoseconds = 15
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_fields(self, check_integer, "slopes")
         check_fields(self, check_positive, "first_slope")
+
+    def seconds(self, domain: Domain) -> float:
+        return self.slopes * super().seconds(domain)
 
     def fit(
         self,

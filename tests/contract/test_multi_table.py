@@ -82,7 +82,7 @@ def fitted():
 
 
 def test_rows_are_those_of_the_metadata_and_scales_follow_noisy_sizes(fitted):
-    rows = fitted.sample(200)
+    rows = fitted.sample(np.int64(200))
     described = metadata()
     assert list(rows) == list(TABLES)
     for name, own in rows.items():
@@ -229,6 +229,8 @@ def test_rows_meet_constraints_of_one_table():
         bound.validate_constraints(
             {"people": people.assign(age=people["born"] + 1, born=people["born"])}
         )
+    with pytest.warns(RefitWarning, match="spends epsilon 5 "):
+        bound.add_constraints([cag.FixedIncrements("age", 1, table_name="people")])
     with pytest.raises(SynthesizerInputError, match="would be learned"):
         bound.add_constraints([cag.FixedCombinations(["age", "born"], table_name="people")])
     with pytest.raises(SynthesizerInputError, match="table_name of one modelled table"):
@@ -296,6 +298,7 @@ def test_rows_meet_constraints_of_several_tables_and_parents_count_their_rows():
         ("preprocess", [{}]),
         ("fit_processed_data", [{}]),
         ("update_transformers", ["homes", {}]),
+        ("set_address_columns", ["homes", []]),
         ("set_table_parameters", ["homes", {}]),
     ],
 )
@@ -323,6 +326,10 @@ def test_what_does_not_fit_is_said_in_public_words():
         made.fit({**own, "jobs": own["jobs"].drop(columns="kind")})
     with pytest.raises(InvalidDataError, match="Give a dictionary"):
         made.fit(own["jobs"])
+    made = synthesizer(locales=["xx_YY"])
+    with pytest.raises(SynthesizerInputError, match="not compatible with any of the locales"):
+        made.fit(own)
+    assert not made.ledger.charges
     with pytest.raises(SynthesizerInputError, match=r"says nothing of \['jobs'\]"):
         synthesizer(max_children={"people": 2})
     with pytest.raises(SynthesizerInputError, match="at least one of them"):

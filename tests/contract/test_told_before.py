@@ -11,6 +11,7 @@ from sdv.metadata import Metadata
 
 from sdv_privpgd import (
     Link,
+    Numerical,
     PrivPGDMultiTableSynthesizer,
     PrivPGDSynthesizer,
     check,
@@ -21,7 +22,11 @@ from sdv_privpgd import (
 from sdv_privpgd.cli.messages import in_options
 from sdv_privpgd.cli.start import main
 from sdv_privpgd.fitting.options import on_undeclared
+from sdv_privpgd.methods import Adaptive
+from sdv_privpgd.methods.dp_merf import DPMERF
 from sdv_privpgd.report.warnings import OPENING
+from sdv_privpgd.synthesize.generator import GeneratorNetwork
+from sdv_privpgd.synthesize.relaxed_projection import GenerativeNetwork
 
 ROWS = 400
 TABLE = pd.DataFrame(
@@ -102,6 +107,29 @@ def test_a_plan_and_a_check_say_it(known):
         public_domain={"seen": DOMAIN["seen"]},
     )
     assert only.plan(ROWS).to_dict()["warnings"] == told
+
+
+@pytest.mark.parametrize(
+    ("method", "minutes"),
+    [
+        ("privpgd", None),
+        ("rap", None),
+        ("gem", 3),
+        ("mst+gem", None),
+        (Adaptive(engine=GenerativeNetwork(steps=100)), None),
+        (Adaptive(engine=GenerativeNetwork(), rounds=8), 2),
+        ("rap++", 2),
+        ("dp-merf", None),
+        (DPMERF(engine=GeneratorNetwork(steps=4_000)), 3),
+    ],
+)
+def test_a_fit_that_takes_minutes_says_so(method, minutes):
+    table = pd.DataFrame({f"c{place}": [0, 1, 2] * 2_000 for place in range(15)})
+    columns = dict.fromkeys(table, Numerical(0, 20, decimal_places=0, num_bins=21))
+    told = check(table, columns, epsilon=5.0, method=method).to_dict()["warnings"]
+    assert [said.split("takes")[1] for said in told if "takes minutes" in said] == [
+        f" minutes, about {minutes} of one core. The default method is far quicker."
+    ] * (minutes is not None)
 
 
 @pytest.mark.parametrize("door", ["fit_table", "the class"])

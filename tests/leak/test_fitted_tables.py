@@ -7,10 +7,13 @@ from datetime import date, time
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from canaries import NUMBER, TEXT, WHOLE, traces
 from interference import bar_into, in_files, in_memory, let_out
 from made_up import heard
+from pyarrow import parquet
 
 from sdv_privpgd import (
     Between,
@@ -24,10 +27,12 @@ from sdv_privpgd import (
     TimeOfDay,
     fit_table,
 )
+from sdv_privpgd.columns.dialect import Dialect
 from sdv_privpgd.constraints import FixedCombinations, Inequality, ProgrammableConstraint
 from sdv_privpgd.inference import Criterion, Question, bootstrap
 from sdv_privpgd.privacy import curator
-from sdv_privpgd.sources.csv import CsvFiles
+from sdv_privpgd.sources.csv import CsvFiles, CsvSource
+from sdv_privpgd.sources.locate import open_source
 
 MOMENT = "%Y-%m-%d %H:%M:%S"
 COLUMNS = {
@@ -255,3 +260,44 @@ def test_no_cell_of_text_decides_the_unit_of_dates(last, fixed_answers):
     assert own == "M8[s]"
     assert (own == other) == (last == "2021-05-05")
     assert told == told_then
+
+
+@pytest.mark.parametrize("has_header", [True, False])
+@pytest.mark.parametrize("place", [0, 1, 2])
+@pytest.mark.parametrize(
+    "cell", ["a\rb", "\r" * 9, "a\r", "\0", "a\r\nb", 'a"\r', "\ufeff", "\x1a", "#", "\u2028"]
+)
+def test_no_cell_of_text_decides_what_a_record_is(cell, place, has_header, tmp_path):
+    facts = {"free": {"sdtype": "categorical"}, "age": {"sdtype": "numerical"}}
+    found = []
+    for given in ("A", cell):
+        free = ["A", "B", "C"]
+        free[place] = given
+        frame = pd.DataFrame({"free": free, "age": [1, 2, 3]})
+        frame.to_csv(tmp_path / "table.csv", index=False, header=has_header)  # quotes no \r
+        source = CsvSource(tmp_path / "table.csv", facts, Dialect(header=has_header))
+        assert source.num_rows() == 3
+        (batch,) = source.batches(["free", "age"])
+        assert batch.columns["age"].tolist() == [1, 2, 3]
+        found.append(np.delete(batch.columns["free"].to_numpy(dtype=object), place).tolist())
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("encoded", [True, False])
+@pytest.mark.parametrize("form", [pa.string(), pa.large_string()])
+def test_no_cell_of_arrow_that_is_no_text_stops_a_reading(form, encoded, tmp_path):
+    cells = pa.array([b"A", b"\xff", b"B", b"\xfe", None], pa.binary())
+    column = cells.cast(pa.large_binary()).view(form) if "large" in str(form) else cells.view(form)
+    table = pa.table({"free": column.dictionary_encode() if encoded else column})
+    parquet.write_table(table, tmp_path / "table.parquet")
+    for given in (table, tmp_path / "table.parquet"):
+        (batch,) = open_source(given).batches(["free"])
+        found = batch.columns["free"].astype(object).fillna("missing").tolist()
+        assert found == ["A", "\ufffd", "B", "\ufffd", "missing"]
+
+
+def test_a_missing_cell_of_a_single_column_is_a_row(tmp_path):
+    facts = {"age": {"sdtype": "numerical"}}
+    for given in ([1, None, 2, None], [1, 3, 2, 4]):
+        pl.DataFrame({"age": given}).write_csv(tmp_path / "table.csv")  # it writes empty lines
+        assert CsvSource(tmp_path / "table.csv", facts).num_rows() == 4

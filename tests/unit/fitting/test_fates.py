@@ -179,6 +179,9 @@ def test_a_plan_says_what_a_fit_would_lose():
 def test_what_metadata_call_ids_and_are_not_called_so_is_told_before_a_fit():
     known = {"note": {"sdtype": "id"}, "ill": {"sdtype": "boolean"}}
     table = pd.DataFrame({"note": [f"{row} tablets" for row in range(60)], "ill": [True] * 60})
+    mailed = sdv_tables.metadata_of({**known, "note": {"sdtype": "email"}}, primary_key="note")
+    told = PrivPGDSynthesizer(mailed, 1.0).check(table).to_dict()["warnings"]
+    assert not any("'note'" in each for each in told)
     own = PrivPGDSynthesizer(
         sdv_tables.metadata_of(known, primary_key="note"), 1.0, method="independent"
     )
