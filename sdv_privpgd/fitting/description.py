@@ -323,17 +323,21 @@ class Description(FieldsAlone):
     @cached_property
     def limits(self) -> Limits:
         """What the constraints and the order of rows say of rows."""
-        limits = self.constraints.limits(self.attributes)
-        if self.visits is None:
-            return limits
-        own = visit_rules(self.visits, self.schema.columns)
+        limits, own = self.constraints.limits(self.attributes), ()
+        if self.visits is not None:
+            own = visit_rules(self.visits, self.schema.columns)
+        elif limits.rules or limits.checks:  # by which rows may move to before their start
+            own = self._starts(self.attributes)
         return limits._replace(rules=(*limits.rules, *own))
 
     def said_by_links(self, schema: Schema) -> list[Rule]:
         """What links say of rows: none comes before its start, and counts are those of children."""
+        counts = (count_rule(schema.named[e], schema.named[of]) for e, of in self.counts.items())
+        return [*self._starts(schema), *counts]
+
+    def _starts(self, schema: Schema) -> list[Rule]:
         own, later = schema.named, self.clocks[:1]
-        starts = [Order(own[e], own[c], strict=False) for e in self.clocks[1:] for c in later]
-        return [*starts, *(count_rule(own[each], own[of]) for each, of in self.counts.items())]
+        return [Order(own[e], own[c], strict=False) for e in self.clocks[1:] for c in later]
 
     def require_possible(self) -> None:
         """Raises for an order or a constraint that nothing discovered could make possible."""

@@ -261,7 +261,7 @@ def children_of(
     whose = np.repeat(np.arange(len(numbers)), numbers)
     first = np.r_[0, np.cumsum(numbers)].astype(np.int64)
     codes, positions = sampler.block(0)
-    count = list(parents).index(link.above(link.number))
+    counts_say = [link.above(name) for name in (link.number, link.count) if name]
     rank = np.arange(len(whose)) - first[whose]
     many, said_many = numbers[whose], _read(sampler, link.above(link.number), codes, positions)
     # The model's rows count the less the more of them a family has.
@@ -273,8 +273,9 @@ def children_of(
         exact, said_exact = rank + 1, _read(sampler, link.place, codes, positions)
     at_place, said_places = _rough(exact), _rough(said_exact)
     at = {names[axis]: place for place, axis in enumerate(own)}
-    strength = _strength(codes, axes, own)
-    telling = [p for p in np.argsort(-strength, kind="stable").tolist() if p != count]
+    strength = _strength(codes, axes, own, said_many * _MANY + said_places)
+    known = [place for place, name in enumerate(parents) if name in counts_say]
+    telling = [p for p in np.argsort(-strength, kind="stable").tolist() if p not in known]
     wanted, said = [asked[whose, p] for p in telling], [codes[:, axes[p]] for p in telling]
     # Of rows in order it is asked first whether there is one before, and at which place as soon as
     # that is more telling of those that have one. Then comes the number of children: those that are
@@ -282,7 +283,7 @@ def children_of(
     ahead, sooner = _MANY, 0
     if link.place is not None and link.order is not None:
         later = codes[said_exact > 1]
-        by_place = _strength(later, [names.index(link.place)], own)
+        by_place = _strength(later, [names.index(link.place)], own, np.zeros(len(later)))
         ahead, sooner = 2, int((strength[telling] > by_place).sum())
     asks, says = (
         np.column_stack([np.minimum(place, ahead), *has[:sooner], place, held, *has[sooner:], last])
@@ -587,18 +588,26 @@ def _as_many(
     return chosen
 
 
-def _strength(codes: np.ndarray, axes: list[int], own: list[int]) -> np.ndarray:
-    """How telling of children attributes are, by Cramer's V without bias."""
-    said = []
+def _strength(codes: np.ndarray, axes: list[int], own: list[int], alike: np.ndarray) -> np.ndarray:
+    """How telling of children attributes are among those that are ``alike``.
+
+    It is Cramer's V without bias. Children that are not alike are not exchanged later, so what sets
+    those apart tells nothing: a flag of the first child makes their number no more telling.
+    """
+    alike, said = np.unique(alike, return_inverse=True)[1], []
+    sizes = (codes.max(axis=0, initial=0) + 1).tolist()
     for axis in axes:
         tied = 0.0
         for each in own:
-            table = _shares(codes, (axis, each), (codes.max(axis=0, initial=0) + 1).tolist())
-            table = table[table.any(axis=1)][:, table.any(axis=0)]
-            alone = np.outer(table.sum(axis=1), table.sum(axis=0))
-            free = (table.shape[0] - 1) * (table.shape[1] - 1) / max(len(codes), 1)
-            square = float((np.square(table - alone) / alone).sum()) - free
-            tied += max(square, 0.0) / max(min(table.shape) - 1, 1)
+            shape = int(alike.max(initial=0)) + 1, sizes[axis], sizes[each]
+            table = table_of([alike, codes[:, axis], codes[:, each]], shape) / max(len(codes), 1)
+            margins = [table.sum(axis=other, keepdims=True) for other in (2, 1)]
+            whole = table.sum(axis=(1, 2))
+            alone = margins[0] * margins[1] / np.maximum(whole, 1e-9)[:, None, None]
+            kinds = [np.maximum((part > 0).sum(axis=(1, 2)) - 1, 0) for part in margins]
+            square = (np.square(table - alone) / np.where(alone > 0, alone, 1)).sum()
+            free = (kinds[0] * kinds[1]).sum() / max(len(codes), 1)
+            tied += max(square - free, 0.0) / max(whole @ np.minimum(*kinds), 1)
         said.append(tied)
     return np.array(said)
 

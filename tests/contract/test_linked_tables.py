@@ -426,6 +426,54 @@ def test_what_one_child_of_each_parent_has_is_as_frequent_whatever_parents_have(
     assert np.mean(shares) == pytest.approx(owns.mean(), abs=0.0145)
 
 
+def test_no_row_comes_before_its_start_where_a_constraint_moves_it():
+    # A quarter of them did: who moves a day below the last one knew of no start.
+    rng = np.random.default_rng(8)
+    first, days = rng.integers(0, 900, 1_000), rng.integers(1, 60, 1_000)
+    tables = {
+        "stays": pd.DataFrame({"stay": range(1_000), "first": first, "last": first + days}),
+        "drugs": pd.DataFrame({"stay": range(1_000), "day": first + rng.integers(0, days)}),
+    }
+    number = Numerical(0, 1_000, decimal_places=0)
+    columns = {"stays": {"first": number, "last": number}, "drugs": {"day": number}}
+    link = Link("stays", "drugs", "stay", 2, order="day", start="first")
+    rules = {
+        "stays": [Inequality("first", "last")],
+        "drugs": [Inequality("day", "stays.last")],
+    }
+    rows = fit_tables(tables, columns, link, 5.0, 1e-6, constraints=rules).sample()
+    made = rows["drugs"].merge(rows["stays"], on="stay")
+    assert len(made) > 900
+    assert ((made["first"] <= made["day"]) & (made["day"] <= made["last"])).all()
+
+
+def test_a_flag_of_first_rows_takes_nothing_from_what_parents_tell():
+    # In 20 fits the difference was 0.50 to 0.55, and 0.42 to 0.44 in three where the flag made the
+    # number of rows the most telling.
+    rng, number = np.random.default_rng(9), 2_000
+    times = rng.integers(1, 6, number)
+    sex, age = rng.integers(0, 2, number), rng.integers(0, 100, number)
+    parents = pd.DataFrame({"key": range(number), "sex": sex, "age": age, "times": times})
+    whose = np.repeat(np.arange(number), times)
+    first = np.diff(whose, prepend=-1) != 0
+    ill = rng.random(len(whose)) < np.where(age[whose] >= 50, 0.8, 0.2)
+    day = np.sort(rng.integers(0, 2_000, len(whose)) + 10_000 * whose) - 10_000 * whose
+    own = {"key": whose, "day": day, "sex": sex[whose], "ill": ill, "first": first}
+    children = pd.DataFrame(own)
+    ends = {"sex": 1, "times": 9, "age": 99, "day": 2_000}
+    numbers = {name: Numerical(0, end, decimal_places=0) for name, end in ends.items()}
+    columns = {
+        "parents": {name: numbers[name] for name in ("sex", "times", "age")},
+        "children": {"day": numbers["day"], "sex": numbers["sex"]}
+        | dict.fromkeys(("ill", "first"), Boolean()),
+    }
+    link = Link("parents", "children", "key", 5, order="day")
+    rows = fit_tables({"parents": parents, "children": children}, columns, link, 9.0, 1e-6).sample()
+    made = rows["children"].merge(rows["parents"], on="key")
+    ill = made["ill"].groupby(made["age"] >= 50).mean()
+    assert ill[True] - ill[False] > 0.46
+
+
 def test_visits_that_begin_long_after_a_birth_are_when_they_are():
     # In 12 fits 98.9 to 99.9 % were there, and 55 to 57 % where the times after births alone count,
     # whose cells are 15 years wide: then times between visits were 500 to 550 days, and 300 are
