@@ -1,7 +1,10 @@
-"""What all tests share: Hypothesis profiles, a domain of distinct sizes, the shared tables."""
+"""What all tests share: their noise, Hypothesis profiles, a domain, the shared tables."""
 
 import os
+import secrets
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -9,10 +12,10 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # read by torch: one worker of py
 
 import numpy as np
 import pytest
-from second_runs import SECOND_RUN
 
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.privacy.dataset import Dataset
+from sdv_privpgd.privacy.ledger import FitLedger
 
 if find_spec("hypothesis"):  # a machine with a GPU may have torch and triton alone
     from hypothesis import HealthCheck, settings
@@ -27,17 +30,40 @@ if find_spec("hypothesis"):  # a machine with a GPU may have torch and triton al
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in the background of a shell
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-TESTS = Path(__file__).parent
 
+@contextmanager
+def _noise_of(name: str, markers: tuple = ()) -> Iterator[None]:
+    """The same noise and keys each time for what has this name; ``FRESH_NOISE=1`` draws anew.
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Gives a second run to the tests of ``SECOND_RUN``. The summary counts it as ``rerun``."""
-    if not find_spec("pytest_rerunfailures"):
+    A bound that real noise breaks once in a thousand runs breaks in the run that changes the code,
+    or never: no test needs a second run. Processes and forks that a test starts draw as users' do.
+    """
+    if "FRESH_NOISE" in os.environ or markers:
+        yield
         return
-    for item in items:
-        path = item.path.relative_to(TESTS).as_posix() if item.path.is_relative_to(TESTS) else ""
-        if getattr(item, "originalname", item.name) in SECOND_RUN.get(path, {}):
-            item.add_marker(pytest.mark.flaky(reruns=1))
+    stream, here, real = np.random.default_rng(list(name.encode())), os.getpid(), os.urandom
+
+    def words(number: int | None = None) -> bytes:
+        number = 32 if number is None else number
+        return stream.bytes(number) if os.getpid() == here else real(number)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(FitLedger.__init__.__kwdefaults__, "words", words)
+        patch.setattr(secrets, "token_bytes", words)
+        yield
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef, request):
+    param = getattr(request, "param_index", 0)
+    with _noise_of(f"{fixturedef.baseid}::{fixturedef.argname}[{param}]"):
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    with _noise_of(item.nodeid, (*item.iter_markers("fresh_noise"),)):
+        return (yield)
 
 
 @pytest.fixture

@@ -41,7 +41,8 @@ import signal
 import subprocess
 import sys
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from datetime import datetime, timezone
 from fractions import Fraction
@@ -220,6 +221,15 @@ def add_table_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--all-metrics", action="store_true", help="not only the paper's six")
 
 
+@contextmanager
+def _own_errors() -> Iterator[None]:
+    """Ends with a sentence and no traceback where a table or what is said of it cannot be used."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        raise SystemExit(str(error)) from None
+
+
 def _compare(arguments: argparse.Namespace) -> None:
     from tqdm import tqdm
 
@@ -233,13 +243,8 @@ def _compare(arguments: argparse.Namespace) -> None:
     tables = grid["tables"] if arguments.table is None else [arguments.table]
     if not tables:
         raise SystemExit("Name tables: --tables, --table with --metadata, or --preset paper.")
-    if arguments.metadata is None:
-        check_names(tables)
-    else:
-        try:
-            table_of(arguments)
-        except (OSError, ValueError) as error:  # each run would fail for it
-            raise SystemExit(str(error)) from None
+    with _own_errors():  # each run would fail for it
+        _ = check_names(tables) if arguments.metadata is None else table_of(arguments)
     # Seeds are the outer loop, so that an interrupted comparison has runs of every method.
     cells = [
         (str(method), str(table), math.inf if method == REAL else float(epsilon), int(seed))
@@ -317,6 +322,7 @@ def _say_error(kind: type[BaseException], error: BaseException, trace) -> None:
     print(json.dumps({"error": kind.__name__, **reason}), flush=True)
 
 
+@_own_errors()
 def _split(arguments: argparse.Namespace) -> None:
     table = table_of(arguments)
     for sentence in clipped(table):
@@ -329,6 +335,7 @@ def _split(arguments: argparse.Namespace) -> None:
     (arguments.out / "table.json").write_text(json.dumps(described, indent=1))
 
 
+@_own_errors()
 def _score(arguments: argparse.Namespace) -> None:
     table = table_of(arguments)
     watch = Stopwatch()

@@ -213,7 +213,10 @@ TABLES: dict[str, Declaration] = {
 def check_names(names: Sequence[str]) -> None:
     """Raises ``ValueError`` unless all are names of ``TABLES``."""
     if unknown := [name for name in names if name not in TABLES]:
-        raise ValueError(f"There are no tables {unknown!r}: choose from {list(TABLES)!r}.")
+        raise ValueError(
+            f"There are no tables {unknown!r}: choose from {list(TABLES)!r}, or name a file with "
+            "its --metadata."
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

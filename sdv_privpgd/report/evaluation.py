@@ -22,7 +22,7 @@ import pandas as pd
 
 from sdv_privpgd._lazy import need
 from sdv_privpgd.base.domain import Clique, Domain
-from sdv_privpgd.base.words import dates, listed, number, share, short_number
+from sdv_privpgd.base.words import dates, listed, number, number_of, share, short_number
 from sdv_privpgd.columns.facts import ColumnFacts, without_domain
 from sdv_privpgd.columns.labels import Names
 from sdv_privpgd.columns.links import Tree
@@ -160,12 +160,12 @@ def pairs_section(cells: Mapping[str, CommonCells], pairs: Mapping[Clique, float
     )
     matrix = Figure(
         "Distance of the synthetic rows from the real ones",
-        f"{len(pairs):,} pairs, mean {share(fmean(pairs.values()))}, largest {share(largest)}.",
+        f"{number_of(len(pairs), 'pair')}, mean {share(fmean(pairs.values()))}, "
+        f"largest {share(largest)}.",
         pair_heat(domain, pairs, largest),
     )
     furthest = [(" × ".join(pair), share(value)) for pair, value in ranked[:12]]
-    caption = f"The {len(furthest)} pairs that lie furthest apart"
-    table = Table(caption, ("pair", "distance"), furthest)
+    table = Table("What lies furthest apart", ("pair", "distance"), furthest)
     parts: list[Part] = [
         Text(said),
         FigureGrid("wide", [matrix]),

@@ -232,7 +232,7 @@ def _distances_section(domain: Domain, fits: Sequence[PairFit]) -> Section:
     matrices = [
         Figure(
             title,
-            f"{len(fits):,} pairs, mean {share(fmean(values.values()))}.",
+            f"{number_of(len(fits), 'pair')}, mean {share(fmean(values.values()))}.",
             pair_heat(domain, values, largest),
         )
         for title, values in (
@@ -253,7 +253,7 @@ def _distances_section(domain: Domain, fits: Sequence[PairFit]) -> Section:
         ),
         FigureGrid("wide", matrices),
         Table(
-            f"The {len(rows)} pairs that the noise explains least",
+            "What the noise explains least",
             ("pair", "distance", "from noise alone", "ratio"),
             rows,
         ),

@@ -522,7 +522,7 @@ def coarse_pairs(facts: PublicFacts) -> Finding | None:
     of_all = [each.clique for each in grouped if each.grouping.attributes != each.clique]
     pairs = {clique for clique in of_all if len(clique) == 2}
     coarse = pairs - facts.noisy.keys()
-    return Finding(float(len(coarse)), f"{len(coarse):,} of {len(pairs):,} pairs")
+    return Finding(float(len(coarse)), f"{len(coarse):,} of {number_of(len(pairs), 'pair')}")
 
 
 def hidden(facts: PublicFacts) -> Finding | None:

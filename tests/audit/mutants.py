@@ -30,7 +30,6 @@ from dataclasses import dataclass, replace
 from difflib import unified_diff
 from importlib import import_module
 from importlib.machinery import SourceFileLoader
-from importlib.util import find_spec
 from inspect import unwrap
 from mmap import mmap
 from pathlib import Path
@@ -390,8 +389,6 @@ def run_tests(module, *more, plugins=()) -> int:
     # Faker's fixture imports all its words anew in each fork.
     options += [f"-pno:{plugin}" for plugin in ("cacheprovider", "randomly", "faker")]
     options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # Hypothesis is imported above
-    if find_spec("pytest_rerunfailures"):
-        options += ["--force-reruns", "0"]
     slow = "not opacus and not google and not forked and not TestFits and not whatever_the_noise"
     options += ["-k", slow]  # others tell the same
     tests = (str(ROOT / each) for each in TESTS.get(module, ACCOUNTING))

@@ -104,9 +104,15 @@ def test_what_the_file_holds_is_skipped_and_a_failure_is_a_row(own, results, tmp
 
 def test_a_table_of_ones_own_that_no_run_can_take_is_refused_before_the_first(own, tmp_path):
     wrong = [each if each != "ill" else "sick" for each in own]
-    with pytest.raises(SystemExit, match="--label 'sick' is not a modelled column"):
-        benchmark("compare", *wrong, "--methods", "MST", "--out", str(tmp_path / "none.parquet"))
-    assert not (tmp_path / "none.parquet").exists()
+    out = "--out", str(tmp_path / "none")
+    for given, said in (
+        (["compare", *wrong, "--methods", "MST"], "--label 'sick' is not a modelled column"),
+        (["split", *wrong], "--label 'sick' is not a modelled column"),
+        (["compare", *own[:2], "--methods", "MST"], "or name a file with its --metadata"),
+    ):
+        with pytest.raises(SystemExit, match=said):
+            benchmark(*given, *out)
+    assert not (tmp_path / "none").exists()
 
 
 @pytest.mark.long

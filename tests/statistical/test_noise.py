@@ -300,6 +300,7 @@ def test_the_samplers_delta_covers_its_error():
 # Where the words come from
 
 
+@pytest.mark.fresh_noise
 def test_no_seed_has_any_effect_on_the_noise():
     torch = pytest.importorskip("torch")
     from sdv_privpgd.privacy.ledger import FitLedger  # as in a fit

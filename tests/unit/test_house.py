@@ -1,9 +1,6 @@
 """The house keeps within its budgets: what is built pays for its lines by removing others."""
 
-import re
-
-from house import ROOT, circles, floors, lines_of_code, measured
-from second_runs import SECOND_RUN
+from house import circles, floors, lines_of_code, measured
 
 MOST = {
     "package lines": 64_908,
@@ -34,11 +31,3 @@ def test_floors_and_circles_are_counted():
 def test_lines_of_code_are_what_is_run():
     text = '"""Two\nlines."""\n\n# a comment\nx = (\n    1,\n)\n"""Of x."""\n'
     assert lines_of_code(text) == 3
-
-
-def test_few_tests_have_a_second_run_and_none_of_a_promise():
-    assert sum(map(len, SECOND_RUN.values())) <= 20
-    for path, names in SECOND_RUN.items():
-        text = (ROOT / "tests" / path).read_text()
-        assert all(re.search(rf"^ *def {name}\(", text, re.MULTILINE) for name in names), path
-        assert {"audit", "leak", "privacy", "property"}.isdisjoint(path.split("/")), path

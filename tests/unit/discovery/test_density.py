@@ -69,6 +69,15 @@ class TestGrids:
         assert known > 1.2 * without
         assert known > 150
 
+    def test_a_tail_that_noise_hides_is_seldom_looked_for_far_from_all_others(self):
+        """45 of 2,000 ranges went on to 2**31 where the price fell in all cells, and 16 do."""
+        counts = np.zeros(len(POWERS.cells))
+        places = np.array([-4.0, 0.5, 4.0, 500.0, 1_500.0, 1_900.0, 5_000.0])
+        counts[POWERS.cells.locate(places)[0]] = [60, 1_500, 300, 60, 60, 60, 60]
+        total = Total(2_100.0, 40.0)
+        highs = [POWERS.held(noisy(counts, seed, 40.0), total)[2] for seed in range(2_000)]
+        assert sum(high > 2**20 for high in highs) < 30
+
     @pytest.mark.parametrize("total", [Total(0.0, 0.0), Total(4_000, 60.0)])
     def test_no_range_of_large_numbers_goes_on_to_the_largest(self, total):
         """Ten digits, as of phones and taxes: each cell up to 2**62 would have its noise."""

@@ -170,7 +170,8 @@ def test_numbers_stay_exact_where_nothing_is_spent_and_where_they_come_from_nump
     assert ledger.mu_squared == 0
 
 
-def test_ledger_begin_with_a_ledger_and_draw_from_the_operating_system():
+@pytest.mark.fresh_noise
+def test_ledgers_begin_with_a_ledger_and_draw_from_the_operating_system():
     begun = ledger_of(NOISE, reserved=Fraction(1, 10**6))
     shared = FitLedger(begun)
     assert shared.ledger is begun
