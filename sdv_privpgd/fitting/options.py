@@ -228,15 +228,15 @@ def on_match(settings: Settings, description: Description) -> list[str]:
 
 
 def on_time(settings: Settings, description: Description) -> list[str]:
-    """A sentence if a fit is likely to take a minute or more."""
+    """A sentence if a fit may take minutes, with as many codes as its columns can have."""
     sizes = _likely_sizes(description, categories=4)
     domain = Domain(tuple(sizes), tuple(sizes.values()))
     minutes = math.ceil(settings.method.seconds(domain) / 60)
     if minutes < 2:
         return []
     return [
-        f"A fit by {' and '.join(settings.method.parts)} takes minutes, about {minutes:,} of one "
-        "core. The default method is far quicker."
+        f"A fit by {' and '.join(settings.method.parts)} may take up to about {minutes:,} minutes "
+        "of one core. The default method is far quicker."
     ]
 
 
