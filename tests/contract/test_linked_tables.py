@@ -549,6 +549,7 @@ def test_files_are_read_as_frames_are(tables, tmp_path):
         ([], "at least one of them"),
         (["people"], "takes links"),
         ([Link("a", "b", "k", 1), Link("b", "a", "k", 1)], "no circle"),
+        ([Link("a", "a", "k", 1, "x")], "Leave out a key that leads to rows of its own table"),
         ([Link("a", "b", "k", 1), Link("c", "d", "k", 1)], "one tree"),
         ([Link("a", "c", "k", 1), Link("b", "c", "k", 1)], "more than one parent"),
         ([Link("a", "b", "k", 1, "x"), Link("a", "c", "k", 1, "y")], "two keys of 'a'"),
@@ -861,6 +862,9 @@ def test_a_table_of_keys_alone_costs_nothing_and_has_as_many_rows():
     plan = plan_tables(told, link, 3.0, 1e-6, num_rows=2_000)
     assert plan.to_dict()["shares"] == {"homes": 1.0}
     assert "people" in fitted.report().to_dict()["tables"]
+    with pytest.raises(ValueError, match="The sum of 'number of people' of 'homes' counts it"):
+        fitted.answer("count", "people")
+    assert fitted.answer("sum", of="number of people").estimate == pytest.approx(3_000, rel=0.1)
 
 
 def test_parts_of_the_budget_are_as_the_cube_roots_of_pairs_of_columns():
