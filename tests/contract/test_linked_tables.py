@@ -258,6 +258,7 @@ def test_families_are_compared_with_the_real_ones_and_what_is_said_is_not_privat
     for text in (str(found), (tmp_path / "page.html").read_text()):
         assert "NOT PRIVATE" in text
         assert "real rows are not used in a fit" in text
+    assert str(found).count("NOT PRIVATE") == 1
     numbers = found.to_dict()
     assert not numbers["public"]
     assert numbers["tables"]["stays"]["columns"].keys() >= {"ward", "people.old", "number of drugs"}
