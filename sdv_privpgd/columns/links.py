@@ -170,7 +170,8 @@ class Tree(FieldsAlone):
         if len(roots) != 1 or set(self.tables) != {*children, *roots}:
             raise ValueError(
                 f"The links must make one tree, and no circle: they have {sorted(roots)!r} as "
-                "tables without a parent. One table has none, and every other one has one parent."
+                "tables without a parent. One table has none, and every other one has one parent. "
+                "Leave out a key that leads to rows of its own table."
             )
         keys: dict[str, Any] = {}
         for each in self.links:

@@ -468,8 +468,8 @@ class Grid:
         there. It falls to nothing in usual cells as long as the run misses two standard deviations
         of the ``total``. Of 300 amounts beside 2,700 zeros, with noise of 83, 152 of 200 ranges
         hold the others, and 116 did while a tenth could be missed. In other cells it falls to a
-        quarter where the cell before has a hint of rows: 1 to 2 of 100 ranges of long tails reached
-        a thousand times too far where it fell in all of them, and 0.2 do
+        quarter where a usual cell, or one nearer to zero, reaches as far and has a hint of rows:
+        where it fell in all of them, three times as many ranges reached a thousand times too far
         (``tests/unit/discovery/test_density.py``). Where nothing is clear it is all usual cells.
         """
         density = Density.of(self.edges, noisy)
@@ -481,8 +481,9 @@ class Grid:
             for low, high in (self.usual, self.rare)
         )
         price = np.where(is_usual, 0.75 * HINT**2, np.where(is_rare, HINT * CLEAR, CLEAR**2))
-        hinted, is_above = evidence >= HINT**2, self.edges[:-1] >= self.usual[1]
-        is_next = np.where(is_above, np.roll(hinted, 1), np.roll(hinted, -1))
+        near, far = np.sort(np.abs([self.edges[:-1], self.edges[1:]]), axis=0)
+        reaches = (far >= near[:, None]) & (is_usual | (near < near[:, None]))
+        is_next = (reaches & (evidence >= HINT**2)).any(axis=1)
         least = np.where(is_usual, 0.0, np.where(is_next, 0.25, 1.0))
         first = last = 0
         for part in (1.0, 0.5, 0.25, 0.0):

@@ -393,7 +393,9 @@ def _sampled(
 def _questions(tables: "FittedTables", name: str) -> Questions:
     fitted = tables.tables[name].fitted
     if fitted.release is None:
-        raise ValueError(f"No column of {name!r} is modelled, so nothing was measured.")
+        link = tables.tree.above(name)
+        told = "" if link is None else f" The sum of {link.number!r} of {link.parent!r} counts it."
+        raise ValueError(f"No column of {name!r} is modelled, so nothing was measured.{told}")
     return Questions(fitted.release, fitted.schema, undetected=fitted.undetected)
 
 

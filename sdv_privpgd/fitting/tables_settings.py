@@ -172,14 +172,21 @@ class TablesSettings:
 
     def alone(self, table: str) -> Description:
         """The description of a table's own columns."""
-        key = self.tree.key_of(table)
-        kinds, others = require_sdtypes(self.columns[table], (*MODELLED, "id"))
-        keys = {name: {"sdtype": "id"} for name in self.tree.keys_of(table)}
-        return Description.of(
-            {**kinds, **keys},
-            {name: facts for name, facts in others.items() if kinds[name]["sdtype"] != "id"},
-            keys=() if key is None else (key,),
-        )
+        if table not in self._alone:
+            key = self.tree.key_of(table)
+            kinds, others = require_sdtypes(self.columns[table], (*MODELLED, "id"))
+            keys = {name: {"sdtype": "id"} for name in self.tree.keys_of(table)}
+            self._alone[table] = Description.of(
+                {**kinds, **keys},
+                {name: facts for name, facts in others.items() if kinds[name]["sdtype"] != "id"},
+                keys=() if key is None else (key,),
+            )
+        return self._alone[table]
+
+    @cached_property
+    def _alone(self) -> dict[str, Description]:
+        """Those that were asked for: reading what is declared takes long."""
+        return {}
 
     def carried(self, table: str) -> dict[str, Mapping]:
         """What is declared of all modelled columns that rows hand down to their children."""

@@ -186,8 +186,13 @@ class PrivacyLedger:
         return units_of(self.rows_per_person) if self.weighed else 1
 
     def squares(self, of_row: Callable[[Adjacency], int]) -> dict[Adjacency, int]:
-        """The squared sensitivity to a whole person, in units: that to a row, of all their rows."""
-        return {each: (self.rows_counted * self.units) ** 2 * of_row(each) for each in Adjacency}
+        """The squared sensitivity to a whole person, in units: that to a row, of all their rows.
+
+        A family in whose place another one comes may take a third with it, whose key that one has:
+        then two go, and both may be in one cell. So it is as far as twice a family that goes.
+        """
+        whole, gone = (self.rows_counted * self.units) ** 2, of_row(Adjacency.ADD_REMOVE)
+        return {a: whole * (a.cells**2 * gone if self.family else of_row(a)) for a in Adjacency}
 
     @property
     def unit(self) -> str:

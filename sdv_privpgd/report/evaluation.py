@@ -560,7 +560,7 @@ def compare_tables(
             of_both = {each.name: pd.Series(made[each.name]) for each in columns}
             each = compare(replace(schema, columns=columns), read, of_both)
             page = replace(each.page, lead=each.page.lead[1:])  # the first part is said above
-            found[name] = replace(each, page=page)
+            found[name] = replace(each, page=page, text=as_text([*page.lead, *page.sections]))
         if gone := len(real[name]) - len(own):
             said = f"{name}: {gone:,} of {len(real[name]):,} real rows are not used in a fit."
             lead.append(Text(f"{said} They lead nowhere, or are more than max_children."))

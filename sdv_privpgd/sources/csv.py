@@ -380,6 +380,8 @@ def orders_in(files: Sequence[TextFile], how: Dialect, facts: Facts | None) -> l
 def named(how: Dialect, record: Sequence[Any], facts: Facts | None) -> list[str]:
     """The names of the columns, from the user or from the first record.
 
+    Of a record that may be a row the number of fields is asked alone: what they hold is private.
+
     Raises ``SourceError``, which quotes no field, if they are not those that are declared.
     """
     if how.names is None and how.has_header:
@@ -393,10 +395,6 @@ def named(how: Dialect, record: Sequence[Any], facts: Facts | None) -> list[str]
             f"{source} has {len(names)} names, and the first record has {len(record)} fields. "
             "If the number of fields surprises you, say what separates them with "
             "CsvFiles(sep=...)."
-        )
-    if not how.has_header and [str(each).strip() for each in record] == names:
-        raise SourceError(
-            "The first record is these names: say CsvFiles(header=True), for it is no row."
         )
     return names
 

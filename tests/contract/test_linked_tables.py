@@ -258,6 +258,7 @@ def test_families_are_compared_with_the_real_ones_and_what_is_said_is_not_privat
     for text in (str(found), (tmp_path / "page.html").read_text()):
         assert "NOT PRIVATE" in text
         assert "real rows are not used in a fit" in text
+    assert str(found).count("NOT PRIVATE") == 1
     numbers = found.to_dict()
     assert not numbers["public"]
     assert numbers["tables"]["stays"]["columns"].keys() >= {"ward", "people.old", "number of drugs"}
@@ -549,6 +550,7 @@ def test_files_are_read_as_frames_are(tables, tmp_path):
         ([], "at least one of them"),
         (["people"], "takes links"),
         ([Link("a", "b", "k", 1), Link("b", "a", "k", 1)], "no circle"),
+        ([Link("a", "a", "k", 1, "x")], "Leave out a key that leads to rows of its own table"),
         ([Link("a", "b", "k", 1), Link("c", "d", "k", 1)], "one tree"),
         ([Link("a", "c", "k", 1), Link("b", "c", "k", 1)], "more than one parent"),
         ([Link("a", "b", "k", 1, "x"), Link("a", "c", "k", 1, "y")], "two keys of 'a'"),
@@ -861,6 +863,9 @@ def test_a_table_of_keys_alone_costs_nothing_and_has_as_many_rows():
     plan = plan_tables(told, link, 3.0, 1e-6, num_rows=2_000)
     assert plan.to_dict()["shares"] == {"homes": 1.0}
     assert "people" in fitted.report().to_dict()["tables"]
+    with pytest.raises(ValueError, match="The sum of 'number of people' of 'homes' counts it"):
+        fitted.answer("count", "people")
+    assert fitted.answer("sum", of="number of people").estimate == pytest.approx(3_000, rel=0.1)
 
 
 def test_parts_of_the_budget_are_as_the_cube_roots_of_pairs_of_columns():

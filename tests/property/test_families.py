@@ -136,6 +136,14 @@ def test_a_whole_family_changes_answers_by_no_more_than_one_row(
         assert np.square(here - there).sum() <= 1 + 1e-9
 
 
+def test_a_family_that_is_replaced_may_take_another_with_it_and_is_said_to():
+    here, there = ([("A", 0), ("B", 0)], [], []), ([("B", 0), ("B", 0)], [], [])
+    both = (counted(each, in_order=False) for each in (here, there))
+    changed = [np.square(one - other).sum() for one, other in zip(*both, strict=True)]
+    of_one = ledger().squares(MarginalQuery(("x",)).l2_sensitivity_squared)
+    assert max(changed) == of_one[Adjacency.REPLACE_ONE] / ledger().units ** 2 == 4
+
+
 @given(persons=PERSONS, visits=VISITS, drugs=DRUGS, data=st.data())
 def test_a_first_look_counts_a_family_as_one(persons, visits, drugs, data):
     reading = Reading(name="x", asks=frozenset(["categories"]), cells=SIGNED_POWERS)
