@@ -158,7 +158,7 @@ def timestamps(ticks: np.ndarray, unit: str, utc: bool, far: bool) -> pd.Datetim
 
 def texts_of(index: pd.DatetimeIndex, datetime_format: str) -> np.ndarray:
     """The dates as strings in the format."""
-    texts = index.strftime(datetime_format).to_numpy(dtype=object)
+    texts = index.strftime(datetime_format).to_numpy(dtype=object, copy=True)
     early = index.to_numpy("M8[s]") < np.datetime64("1000")  # it leaves out their zeros
     texts[early] = pd.DatetimeIndex(index[early]).strftime(datetime_format.replace("%Y", "0001"))
     return texts

@@ -191,8 +191,8 @@ class PrivacyLedger:
         A family in whose place another one comes may take a third with it, whose key that one has:
         then two go, and both may be in one cell. So it is as far as twice a family that goes.
         """
-        of = lambda a: a.cells**2 * of_row(Adjacency.ADD_REMOVE) if self.family else of_row(a)
-        return {each: (self.rows_counted * self.units) ** 2 * of(each) for each in Adjacency}
+        whole, gone = (self.rows_counted * self.units) ** 2, of_row(Adjacency.ADD_REMOVE)
+        return {a: whole * (a.cells**2 * gone if self.family else of_row(a)) for a in Adjacency}
 
     @property
     def unit(self) -> str:

@@ -264,5 +264,7 @@ def test_dates_beyond_the_calendar_are_read_as_the_days_that_stand_for_them():
     ticks = np.array([first, first + DAY - 1, first + DAY, last])
     for far, years in (((), [1678, 1678, 1678, 2262]), ((True,), [1, 1, 1678, 9999])):
         assert write_dates(ticks, "ns", None, False, *far).year.tolist() == years
-        written = write_dates(ticks, "ns", "%Y", False, *far)
-        assert written.tolist() == [f"{year:04}" for year in years]
+        for is_shared in (False, True):  # pandas then gives arrays that nobody may write into
+            with pd.option_context("mode.copy_on_write", is_shared):
+                written = write_dates(ticks, "ns", "%Y", False, *far)
+            assert written.tolist() == [f"{year:04}" for year in years]
