@@ -31,38 +31,49 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in the background of
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-@contextmanager
-def _noise_of(name: str, markers: tuple = ()) -> Iterator[None]:
-    """The same noise and keys each time for what has this name; ``FRESH_NOISE=1`` draws anew.
+class Noise:
+    """The same noise and keys each time for a test of a name; ``FRESH_NOISE=1`` draws anew.
 
     A bound that real noise breaks once in a thousand runs breaks in the run that changes the code,
     or never: no test needs a second run. Processes and forks that a test starts draw as users' do.
     """
-    if "FRESH_NOISE" in os.environ or markers:
-        yield
-        return
-    stream, here, real = np.random.default_rng(list(name.encode())), os.getpid(), os.urandom
 
-    def words(number: int | None = None) -> bytes:
+    def __init__(self) -> None:
+        self._streams: list[np.random.Generator] = []
+        self._process, self._words = os.getpid(), os.urandom
+
+    def __call__(self, number: int | None = None) -> bytes:
         number = 32 if number is None else number
-        return stream.bytes(number) if os.getpid() == here else real(number)
+        is_own = self._streams and os.getpid() == self._process
+        return self._streams[-1].bytes(number) if is_own else self._words(number)
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(FitLedger.__init__.__kwdefaults__, "words", words)
-        patch.setattr(secrets, "token_bytes", words)
-        yield
+    @contextmanager
+    def of(self, name: str) -> Iterator[None]:
+        """What is drawn meanwhile depends on the name."""
+        self._streams.append(np.random.default_rng(list(name.encode())))
+        try:
+            yield
+        finally:
+            self._streams.pop()
+
+
+NOISE = Noise()
+if "FRESH_NOISE" not in os.environ:
+    FitLedger.__init__.__kwdefaults__["words"] = secrets.token_bytes = NOISE
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_fixture_setup(fixturedef, request):
     param = getattr(request, "param_index", 0)
-    with _noise_of(f"{fixturedef.baseid}::{fixturedef.argname}[{param}]"):
+    with NOISE.of(f"{fixturedef.baseid}::{fixturedef.argname}[{param}]"):
         return (yield)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item):
-    with _noise_of(item.nodeid, (*item.iter_markers("fresh_noise"),)):
+    with NOISE.of(item.nodeid), pytest.MonkeyPatch.context() as patch:
+        if item.get_closest_marker("fresh_noise"):
+            patch.setitem(FitLedger.__init__.__kwdefaults__, "words", os.urandom)
         return (yield)
 
 
