@@ -264,3 +264,11 @@ def test_of_several_tables_at_the_delta_that_is_asked_for():
     assert epsilon_in_all([used(whole)]) == math.inf
     with pytest.raises(ValueError, match="delta"):
         epsilon_in_all(ledgers, 0.0)
+
+
+@pytest.mark.parametrize(("family", "said"), [((), (3, 5)), (("homes", "people"), (3, 12))])
+def test_a_family_that_is_replaced_may_take_another_with_it(family, said):
+    ledger = PrivacyLedger.open(1.0, 1e-5, ADD, 2, people="home", weighed=True, family=family)
+    whole = (ledger.rows_counted * ledger.units) ** 2
+    squares = ledger.squares(lambda each: {ADD: 3, REPLACE: 5}[each])
+    assert (squares[ADD], squares[REPLACE]) == tuple(whole * each for each in said)
