@@ -46,7 +46,7 @@ _WORDS = (
 _FORMS = {"date": ("datetime_format", "datetime"), "number": ("number_format", "numerical")}
 _WITH_ZEROS = re.compile(r"0\d+([.,]\d+)?\s*$")
 _OF_NUMBERS = {"decimal", "thousands"}
-_OF_TEXT = ("sep", "decimal", "thousands", "encoding", "na", "skip_rows", "skip_footer")
+_OF_TEXT = ("sep", "decimal", "thousands", "encoding", "na", "skip_rows", "skip_footer", "unquoted")
 
 
 def kind_read(path: Path) -> Kind:
@@ -149,7 +149,7 @@ def reading(
 def kept_of(arguments: Namespace) -> dict[str, Any]:
     """The options of text that a command was told, for the model's file. No cell decides them."""
     options = {name: getattr(arguments, name, None) for name in _OF_TEXT}
-    return {name: value for name, value in options.items() if value or value == 0}
+    return {name: value for name, value in options.items() if value or type(value) is int}
 
 
 def text_options(arguments: Namespace, kept: Mapping[str, Any], kind: Kind) -> dict[str, Any]:

@@ -25,6 +25,7 @@ _OPTIONS = (
     (r"CsvFiles\(skip_rows=(\d+)\)", r"--skip-rows \1"),
     (r"CsvFiles\(skip_rows=\.\.\.\)", "--skip-rows"),
     (r"CsvFiles\(skip_footer=\.\.\.\)", "--skip-footer"),
+    (r"CsvFiles\(unquoted=True\)", "--unquoted"),
     (r"CsvFiles\((sep|decimal|encoding|na)=\.\.\.\)", r"--\1"),
     (r"public_domain=\{column: \{\.\.\.\}\}( \(without SDV in columns\))?", "--domain FILE"),
     (r"public_metadata=True", "--public-metadata"),

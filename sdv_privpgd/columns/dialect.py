@@ -49,6 +49,9 @@ class Dialect:
             do not declare them as categories; ``missing_codes`` of a column are for that alone.
         skip_rows: Lines above the first record, such as a title, of each file or sheet.
         skip_footer: Lines below the last row, such as a sum, of each; blank ones do not count.
+        unquoted: Whether quotes in text are a cell's own, as in what databases unload. Else those
+            that begin a cell hold what separates columns and rows: one that is not closed hides
+            the rows of others.
     """
 
     sep: str | None = None
@@ -63,6 +66,7 @@ class Dialect:
     na: tuple[str, ...] = ()
     skip_rows: int = 0
     skip_footer: int = 0
+    unquoted: bool = False
 
     def __post_init__(self) -> None:
         for name, what in (("skip_rows", "a title"), ("skip_footer", "a line of sums")):

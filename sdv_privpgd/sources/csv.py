@@ -11,6 +11,7 @@ rows, so a parser's own messages are not passed on.
 """
 
 import bz2
+import csv
 import gzip
 import io
 import lzma
@@ -54,7 +55,7 @@ class CsvFiles:
     """Files of text and how they are written, for ``fit``, which knows what is public of them."""
 
     def __init__(self, paths: str | os.PathLike | Sequence, **options: Any) -> None:
-        """Takes a path, a pattern or several of them, and the attributes of ``Reading``.
+        """Takes a path, a pattern or several of them, and the attributes of ``Dialect``.
 
         Its ``dtypes`` may be in pandas' words, and its ``na`` a list.
         """
@@ -241,6 +242,7 @@ class TextFile:
         if self.how.skip_footer:
             place = _Footless(text, above + self.how.has_header, self.how.skip_footer)
         form = {"sep": self.sep, "decimal": signs_of(self.how).decimal}
+        form["quoting"] = csv.QUOTE_NONE if self.how.unquoted else csv.QUOTE_MINIMAL
         usual = {"index_col": False, "keep_default_na": False, "low_memory": False}
         usual["skip_blank_lines"] = len(options.get("names", "  ")) > 1  # else it is a missing cell
         return read(place, skiprows=above, **form, **usual, **options)
@@ -345,9 +347,10 @@ def parsing(path: Path, what: str = "text") -> Iterator[None]:
         except (pd.errors.ParserError, pd.errors.ParserWarning):
             raise SourceError(
                 f"Cannot read {path}: rows have more fields than there are names, or a quote is "
-                "open. Correct the file, or name what separates its columns with CsvFiles(sep=...)."
-                " If lines such as a title are above the names, or others below the rows, leave "
-                "them out with CsvFiles(skip_rows=...) and CsvFiles(skip_footer=...)."
+                "open. Correct the file, say CsvFiles(unquoted=True) if quotes are a cell's, or "
+                "name what separates its columns with CsvFiles(sep=...). If lines such as a "
+                "title are above the names, or others below the rows, leave them out with "
+                "CsvFiles(skip_rows=...) and CsvFiles(skip_footer=...)."
             ) from None
 
 
