@@ -241,11 +241,11 @@ class TextFile:
         place: Any = text
         if self.how.skip_footer:
             place = _Footless(text, above + self.how.has_header, self.how.skip_footer)
-        form = {"sep": self.sep, "decimal": signs_of(self.how).decimal}
-        form["quoting"] = csv.QUOTE_NONE if self.how.unquoted else csv.QUOTE_MINIMAL
+        form = {"sep": self.sep, "decimal": signs_of(self.how).decimal, "skiprows": above}
         usual = {"index_col": False, "keep_default_na": False, "low_memory": False}
         usual["skip_blank_lines"] = len(options.get("names", "  ")) > 1  # else it is a missing cell
-        return read(place, skiprows=above, **form, **usual, **options)
+        quoting = csv.QUOTE_NONE if self.how.unquoted else csv.QUOTE_MINIMAL
+        return read(place, quoting=quoting, **form, **usual, **options)
 
     @contextmanager
     def _text(self) -> Iterator["_Lines"]:
