@@ -3,10 +3,10 @@
 from house import circles, floors, lines_of_code, measured
 
 MOST = {
-    "package lines": 64_908,
-    "package lines of code": 43_753,
+    "package lines": 65_061,
+    "package lines of code": 43_854,
     "package files": 240,
-    "test lines": 55_462,
+    "test lines": 55_646,
     "constants": 242,
     "floors": 14,
     "circles": 0,
