@@ -334,7 +334,13 @@ def of_releases(release, runs=600):
     return *apart(*values), math.sqrt(ledger.mu_squared)
 
 
-@pytest.mark.parametrize("release", [pytest.param(at_once, marks=pytest.mark.slow), in_two_steps])
+@pytest.mark.parametrize(
+    "release",
+    [
+        pytest.param(at_once, marks=pytest.mark.slow),
+        pytest.param(in_two_steps, marks=pytest.mark.long),
+    ],
+)
 def test_the_attacker_gains_the_mu_of_one_ledger_however_often_was_asked(release):
     estimate, error, claimed = of_releases(release)
     assert claimed == pytest.approx(0.611994, abs=1e-6)  # that of epsilon 2.5

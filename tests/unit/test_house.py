@@ -6,7 +6,7 @@ MOST = {
     "package lines": 65_061,
     "package lines of code": 43_854,
     "package files": 240,
-    "test lines": 55_646,
+    "test lines": 55_652,
     "constants": 242,
     "floors": 14,
     "circles": 0,
