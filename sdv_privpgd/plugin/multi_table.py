@@ -147,6 +147,13 @@ class PrivPGDMultiTableSynthesizer(BaseMultiTableSynthesizer):
         """Every charge of every fit of this object, exact. Public."""
         return self._settings().ledger if self._ledger is None else self._ledger
 
+    def __repr__(self) -> str:
+        """What matters of it in a line: before a fit what it may spend, after it what it is of."""
+        what = f"{len(self.metadata.tables)} tables, epsilon {self.epsilon:g}, not fitted"
+        if self._fitted_tables is not None:
+            what = repr(self.fitted_tables)
+        return f"{type(self).__name__}({what})"
+
     @property
     def fitted_tables(self) -> FittedTables:
         """What ``fit_tables`` returns, with the ledger of all fits. Public."""

@@ -155,7 +155,9 @@ def test_ledger_reports_and_plans_are_those_of_the_core(fitted, tmp_path):
     assert "of the budget for jobs" in plan
     assert "tables of listed questions" not in plan
     assert isinstance(fitted.warnings_, tuple)
+    assert repr(fitted) == f"PrivPGDMultiTableSynthesizer({fitted.fitted_tables!r})"
     before = synthesizer()
+    assert repr(before) == "PrivPGDMultiTableSynthesizer(4 tables, epsilon 5, not fitted)"
     assert before.ledger.spent() == 0
     with pytest.raises(NotFittedError):
         before.report()
