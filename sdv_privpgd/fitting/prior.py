@@ -348,6 +348,7 @@ def leaning(
         delta=1e-5,
         adjacency=Adjacency.REPLACE_ONE,
         people=People(),
+        family=(),
         discovery_share=0.5,
     )
     look = Fit(clear, own.dated(table.dtypes))
