@@ -15,7 +15,6 @@ import pytest
 
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.ledger import FitLedger
 
 if find_spec("hypothesis"):  # a machine with a GPU may have torch and triton alone
     from hypothesis import HealthCheck, settings
@@ -58,7 +57,9 @@ class Noise:
 
 
 NOISE = Noise()
-if "FRESH_NOISE" not in os.environ:
+if "FRESH_NOISE" not in os.environ and find_spec("scipy"):
+    from sdv_privpgd.privacy.ledger import FitLedger
+
     FitLedger.__init__.__kwdefaults__["words"] = secrets.token_bytes = NOISE
 
 
@@ -73,6 +74,8 @@ def pytest_fixture_setup(fixturedef, request):
 def pytest_runtest_call(item):
     with NOISE.of(item.nodeid), pytest.MonkeyPatch.context() as patch:
         if item.get_closest_marker("fresh_noise"):
+            from sdv_privpgd.privacy.ledger import FitLedger
+
             patch.setitem(FitLedger.__init__.__kwdefaults__, "words", os.urandom)
         return (yield)
 

@@ -161,6 +161,7 @@ class GeneratorNetwork(Engine):
         return super().megabytes(domain, cliques) + weights * 8 / 2**20
 
     def seconds(self, domain: Domain) -> float:
+        # As fits of 5 to 15 columns took on one core.
         return 2e-7 * self.steps * self.num_inputs * sum(domain.sizes)
 
     def fit(

@@ -283,6 +283,20 @@ def test_no_cell_of_text_decides_what_a_record_is(cell, place, has_header, tmp_p
     assert found[0] == found[1]
 
 
+@pytest.mark.parametrize("place", [0, 1, 2])
+@pytest.mark.parametrize("cell", ['"', '"a', 'a"', '""', '"a" b', '"\r', ","])
+def test_no_cell_of_unquoted_text_decides_what_a_record_is(cell, place, tmp_path):
+    free = ["A", "B", "C"]
+    free[place] = cell
+    lines = ["free\tage", *(f"{each}\t{age}" for age, each in enumerate(free))]
+    (tmp_path / "table.tsv").write_bytes("\n".join(lines).encode())
+    source = CsvSource(tmp_path / "table.tsv", {}, Dialect(header=True, unquoted=True))
+    (batch,) = source.batches(["free", "age"])
+    assert batch.columns["age"].tolist() == ["0", "1", "2"]
+    free[place] = cell.replace("\r", " ")
+    assert batch.columns["free"].tolist() == free
+
+
 @pytest.mark.parametrize("encoded", [True, False])
 @pytest.mark.parametrize("form", [pa.string(), pa.large_string()])
 def test_no_cell_of_arrow_that_is_no_text_stops_a_reading(form, encoded, tmp_path):

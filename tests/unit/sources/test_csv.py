@@ -131,16 +131,6 @@ def test_a_check_says_which_words_are_categories_where_a_table_is_text(tmp_path)
         assert any("In 'x' only a blank is missing" in each for each in notes) == told
 
 
-@pytest.mark.parametrize("cell", ['"', '"a', 'a"', '""', '"a" b'])
-def test_quotes_that_are_a_cells_own_hide_no_rows(tmp_path, cell):
-    path = tmp_path / "table.tsv"
-    path.write_text(f"age\tward\n31\t{cell}\n32\tb\n33\t\n")
-    source = CsvSource(path, {}, Dialect(header=True, unquoted=True))
-    assert source.num_rows() == 3
-    (batch,) = source.batches(["age", "ward"])
-    assert batch.columns["ward"].tolist()[:2] == [cell, "b"]
-
-
 @pytest.mark.parametrize("ending", ["csv", "csv.gz"])
 def test_files_follow_each_other_in_the_order_of_their_names(tmp_path, ending):
     for name in ("b", "a"):
