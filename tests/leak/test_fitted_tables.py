@@ -212,6 +212,7 @@ def test_no_canary_is_in_its_file(tmp_path):
     assert traces(repr(fitted)) == []
 
 
+@pytest.mark.long
 def test_the_comparison_notices_a_leak(fixed_answers, tmp_path, monkeypatch):
     from sdv_privpgd.fitting.fit import Fit
 
@@ -226,6 +227,7 @@ def test_the_comparison_notices_a_leak(fixed_answers, tmp_path, monkeypatch):
     assert one != two
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("zone", [None, "UTC", "Europe/Zurich"])
 def test_no_cell_decides_the_unit_of_dates(fixed_answers, zone):
     """In pandas 3 a column has the unit of its cells: seconds where none can be read."""
