@@ -261,6 +261,15 @@ class Report:
     page: Page
     facts: Mapping[str, Any]
 
+    @classmethod
+    def of(
+        cls, title: str, lead: Sequence[Part], sections: Sequence[Section], facts: Mapping[str, Any]
+    ) -> "Report":
+        """A public report whose text has all that stands on its page."""
+        page = Page(title=title, lead=lead, sections=sections)
+        text = as_text([Text(title), *lead, *sections])
+        return cls(text=text, page=page, facts={"public": True, **facts})
+
     def __str__(self) -> str:
         return self.text
 

@@ -30,7 +30,6 @@ from sdv_privpgd.report.page import (
     Details,
     Facts,
     Items,
-    Page,
     Part,
     Report,
     Section,
@@ -513,21 +512,16 @@ def release_entry(
 def ledger_report(history: History, name: str) -> Report:
     """A page of the ledger: its releases, what each cost, the sum so far, and what is left."""
     ledger, left = history.ledger, history.left
-    rows, whats, told, so_far, deltas = [], [], [], Fraction(0), Fraction(0)
+    rows, whats, so_far, deltas = [], [], Fraction(0), Fraction(0)
     for each in history.releases:
         mu_squared, own = _cost(each)
         so_far, deltas = so_far + mu_squared, deltas + own
-        cost, delta, mu = (f"{each[number]:.4g}" for number in _NUMBERS)
-        together = f"{_epsilon(so_far, ledger.delta, deltas):.4g}"
+        numbers = *map(each.get, _NUMBERS), _epsilon(so_far, ledger.delta, deltas)
         said = [each[fact] for fact in ("name", "date", "method")]
-        rows.append([*said, cost, delta, mu, together])
+        rows.append([*said, *(f"{number:.4g}" for number in numbers)])
         whats.append(
             f"{each['name']} protects {each['unit']}. Release: {each['release']}. By "
             f"{each['program']}."
-        )
-        told.append(
-            f"{each['name']} ({each['date']}, {each['method']}): epsilon {cost} at delta "
-            f"{delta}, mu {mu}; epsilon {together} so far. It{whats[-1].removeprefix(each['name'])}"
         )
     glance = [
         ("releases", f"{len(rows):,}"),
@@ -548,7 +542,6 @@ def ledger_report(history: History, name: str) -> Report:
     ]
     facts = {
         "report": "ledger",
-        "public": True,
         "releases": list(history.releases),
         "epsilon_spent": ledger.spent(),
         "delta": ledger.delta,
@@ -557,8 +550,7 @@ def ledger_report(history: History, name: str) -> Report:
         "notes": notes,
         "ledger": ledger.to_dict(),
     }
-    text = as_text([Text(title), *lead, Items(told), *map(Text, (_ADDS_UP, *notes))])
-    return Report(text=text, page=Page(title=title, lead=lead, sections=sections), facts=facts)
+    return Report.of(title, lead, sections, facts)
 
 
 def _notes(history: History, mu_squared: Fraction, deltas: Fraction) -> list[str]:
