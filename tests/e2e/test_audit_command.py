@@ -9,6 +9,8 @@ from sdv_privpgd import FittedTable
 from sdv_privpgd.privacy import curator
 from sdv_privpgd.privacy.noise import rounded_gaussian
 
+pytestmark = pytest.mark.long
+
 
 def audited(folder, *more):
     return run(

@@ -302,6 +302,7 @@ class TestWrittenAhead:
         assert (ledger.read_bytes() if ledger.exists() else None) == content
         assert not list(tmp_path.glob("*.part*"))
 
+    @pytest.mark.long
     def test_a_run_that_is_killed_stands_there(self, csv, ledger, tmp_path, capsys):
         code = (
             "import sys, time, sdv, sdv_privpgd.synthesize.pgm as pgm\n"

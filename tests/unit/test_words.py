@@ -1,6 +1,7 @@
 """One word for one idea: names that were given up do not come back."""
 
 import ast
+import functools
 import re
 from collections import Counter
 from pathlib import Path
@@ -45,6 +46,16 @@ FIELDS |= {"thresholding", "training"}
 """Modules that are called as the field calls what they do."""
 
 
+@functools.cache
+def names():
+    """The names of modules, classes, functions and fields, each with its module's path."""
+    return [
+        (path.relative_to(ROOT).as_posix(), name)
+        for path in ROOT.rglob("*.py")
+        for name in names_of(path)
+    ]
+
+
 def names_of(path):
     yield path.stem
     for node in ast.walk(ast.parse(path.read_text())):
@@ -57,8 +68,7 @@ def names_of(path):
 
 @pytest.mark.parametrize("words", RENAMED)
 def test_a_name_that_was_given_up_stays_away(words):
-    own = ((path.relative_to(ROOT).as_posix(), names_of(path)) for path in ROOT.rglob("*.py"))
-    found = {(path, name) for path, names in own for name in names if name in words.split()}
+    found = {(path, name) for path, name in names() if name in words.split()}
     assert not found - KEPT, RENAMED[words]
 
 
