@@ -40,6 +40,7 @@ class Dialect:
         decimal: The sign before decimals; ``None`` takes a point, but asks where ``;`` separates.
         thousands: The sign between groups of three digits; ``None`` allows none.
         encoding: The encoding of text; ``None`` takes the one of the file's first bytes, or UTF-8.
+            Bytes of cells that are not in it are read as Windows-1252.
         sheet: The sheet of a workbook; ``None`` takes its only one.
         header: Whether the first record holds names; ``None`` asks where nobody declares any.
         names: The names of the columns.

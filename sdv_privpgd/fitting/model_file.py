@@ -5,19 +5,22 @@ node of it is text, a number, a truth, nothing or a list of nodes, which stand f
 object with one name, which says what it is: ``tuple``, ``set``, ``frozenset``, ``dict`` (a list of
 keys and values), ``float`` and others that are text, ``array`` and ``scalar`` (a member of the
 archive), ``missing``, ``type`` (of plain values), ``dtype``, ``rows`` of pandas, ``part`` (place of
-one of the ``parts``, all before it), or the name of a class in ``KEPT`` with its attributes.
+one of the ``parts``, all before it), or a class of this package with its attributes, such as
+``columns.column.Column``.
 
-Nothing that is read is run: a name that is not in ``KEPT`` is refused, and what is there is made of
-attributes alone. What such a file cannot hold, such as a function of a user's, is refused before
+Nothing that is read is run: a name of no class in ``_ROOMS`` is refused, and what is there is made
+of attributes alone. What such a file cannot hold, such as a function of a user's, is refused before
 anything is written.
 """
 
 import json
 import math
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from datetime import date, datetime, time
 from decimal import Decimal
+from enum import Enum
 from fractions import Fraction
 from functools import cache
 from importlib import import_module
@@ -31,79 +34,11 @@ import pandas as pd
 from sdv_privpgd.base import cached_property
 from sdv_privpgd.base.files import MOST_TEXT, Members, array_bytes, read_archive, write_archive
 
-KEPT = {
-    "base.domain": "Domain Grouping",
-    "columns.bins": "Categories Reals Merging Ticks",
-    "columns.column": "Column",
-    "columns.differences": "Difference",
-    "columns.decoders": "CategoryDecoder DatetimeDecoder DecimalDecoder RealDecoder",
-    "columns.facts": "CategoryFacts DateFacts NumberFacts TruthFacts",
-    "columns.links": "Link Tree",
-    "columns.number_formats": "NumberFormat",
-    "columns.recoding": "Recoding",
-    "columns.schema": "Schema",
-    "columns.visits": "Visits",
-    "constraints.kinds": (
-        "Constraints FixedCombinations FixedIncrements Inequality OneHotEncoding Range"
-    ),
-    "constraints.repair": "Repair",
-    "constraints.rules": "Combinations OneHot Order",
-    "discovery.transcript": "Answered",
-    "estimate.noisy_tables": "Total",
-    "estimate.prior": "PriorUse PublicRows WeightedRows",
-    "fitting.description": "Description",
-    "fitting.fit": "Fitted",
-    "fitting.fitted_table": "FittedTable UnfinishedTable",
-    "fitting.families": "FittedTables",
-    "fitting.prior": "PublicTable",
-    "fitting.settings": "People Settings",
-    "fitting.resume": "Unfinished",
-    "inference.acceptance": "Criterion",
-    "inference.question_list": "Question",
-    "methods.adaptive": "AIM MWEM Adaptive",
-    "methods.dp_merf": "DPMERF",
-    "methods.dp_sgd": "DPCTGAN DPDiffusion TrainingQuery",
-    "methods.k_way": "AllKWay Independent",
-    "methods.mst": "MST",
-    "methods.pipeline": "Release",
-    "methods.privmrf": "PrivMRF",
-    "methods.privpgd": "PrivPGD",
-    "methods.privsyn": "PrivSyn",
-    "methods.rap_plus_plus": "RAPPlusPlus",
-    "base.linear_thresholds": "Cut Line",
-    "privacy.counting": "Weights",
-    "privacy.ledger": "Charge PrivacyLedger",
-    "privacy.queries": (
-        "Adjacency CountQuery CutMarginalQuery DependenceQuery GroupedMarginalQuery MarginalQuery "
-        "Measurement ModelErrorQuery QuadrantQuery"
-    ),
-    "releases.combination": "CombinedTable",
-    "releases.site_release": "Site",
-    "releases.published_tables": "PublishedTable PublishedTables",
-    "sampling.conditions": "Between",
-    "sampling.families": "Siblings VisitSampler _Place",
-    "sampling.sampler": "Decoder Filled KeyStream RowStream Sampler",
-    "synthesize.rap_plus_plus": "AnnealedProjection",
-    "estimate.features": "EmbeddingQuery SigmoidSumQuery",
-    "synthesize.generator": "GeneratorNetwork",
-    "synthesize.genetic": "PrivateGSD",
-    "synthesize.engine": "Particles",
-    "synthesize.graphical": "GraphicalModel JunctionTree",
-    "synthesize.gum": "GUM",
-    "synthesize.particles.batched_local_search": "BatchedSearch",
-    "synthesize.particles.batched_projection": "BatchedProjection",
-    "synthesize.particles.descent": "ParticleGradientDescent",
-    "synthesize.particles.local_search": "ExchangeSearch",
-    "synthesize.particles.penalties": "ProtectedThreshold",
-    "synthesize.particles.projection": "CompiledProjection",
-    "synthesize.particles.paper": "AdamStep SoftmaxProjection",
-    "synthesize.particles.steps": "TransportStep",
-    "synthesize.pgm": "PrivatePGM",
-    "synthesize.relaxed_projection": "GenerativeNetwork Mixture RelaxedProjection",
+_ROOMS = {
+    *("base", "columns", "constraints", "discovery", "estimate", "fitting", "inference"),
+    *("methods", "privacy", "releases", "sampling", "synthesize"),
 }
-"""The classes that a file may name, by their modules in this package."""
-
-_HOMES = {name: module for module, names in KEPT.items() for name in names.split()}
+"""The folders of this package whose classes a file may name: those that a model is made of."""
 
 _TEXTS: dict[str, tuple[type, Callable[[Any], str], Callable[[str], Any]]] = {
     "float": (float, repr, float),  # of what is not finite
@@ -121,7 +56,7 @@ _TYPES = {each.__name__: each for each in (int, float, str, bool, Decimal, datet
 
 _MISSING = {"NA": pd.NA, "NaT": pd.NaT}
 
-_FORMAT, _VERSION, _FACTS = "sdv-privpgd model", 1, "model.json"
+_FORMAT, _VERSION, _FACTS = "sdv-privpgd model", 2, "model.json"
 
 
 class NotKeptError(ValueError):
@@ -131,7 +66,7 @@ class NotKeptError(ValueError):
 def write_model(path: Path, whole: Any) -> None:
     """Writes an object to a file. Equal objects give equal files.
 
-    Raises ``NotKeptError``, before anything is written, for what is not of a class in ``KEPT``.
+    Raises ``NotKeptError``, before anything is written, for what is not of a class of this package.
     """
     writer = _Writer()
     node = writer.node(whole, type(whole).__name__)
@@ -232,8 +167,8 @@ class _Writer:
                 for name in own
             ]
             return {"rows": [len(own), columns]}
-        if _HOMES.get(kind.__name__) is not None and _class_of(kind.__name__) is kind:
-            return self._of_class(own, where)
+        if (name := _name_of(kind)) is not None:
+            return self._of_class(own, name, where)
         called = f"a {kind.__module__}.{kind.__qualname__}"
         if callable(own) and hasattr(own, "__qualname__"):
             called = f"the function {own.__qualname__}"
@@ -246,16 +181,16 @@ class _Writer:
     def _nodes(self, many: Any, where: str) -> list[Any]:
         return [self.node(each, where) for each in many]
 
-    def _of_class(self, own: Any, where: str) -> Any:
+    def _of_class(self, own: Any, called: str, where: str) -> Any:
         kind = type(own)
-        if kind.__name__ == "Adjacency":
-            return {"Adjacency": own.value}
+        if isinstance(own, Enum):
+            return {called: own.value}
         state = own.__reduce_ex__(4)[2] or {}
         if isinstance(own, tuple):  # with names, which are all that it has
             state = dict(zip(own._fields, own, strict=True))  # pyright: ignore
         # What was computed, and in which order, is no fact on the object.
         node = {
-            kind.__name__: {
+            called: {
                 name: self.node(each, f"{where}.{name}")
                 for name, each in state.items()
                 if not isinstance(getattr(kind, name, None), cached_property)
@@ -349,7 +284,7 @@ class _Reader:
 
     def _of_class(self, name: str, content: Any) -> Any:
         kind: Any = _class_of(name)
-        if name == "Adjacency":
+        if issubclass(kind, Enum):
             return kind(content)
         state = {attribute: self.value(each) for attribute, each in content.items()}
         if issubclass(kind, tuple):
@@ -403,6 +338,17 @@ def _arrow_type(words: Any) -> Any:
 @cache
 def _class_of(name: str) -> Any:
     """The class of that name. Raises ``ValueError`` for one that no file may name."""
-    if name not in _HOMES:
-        raise ValueError(f"it names {name!r}, which no file of a model has.")
-    return getattr(import_module(f"sdv_privpgd.{_HOMES[name]}"), name)
+    module, _, own = name.rpartition(".")
+    if module.partition(".")[0] in _ROOMS:
+        with suppress(ImportError):
+            found = getattr(import_module(f"sdv_privpgd.{module}"), own, None)
+            if isinstance(found, type) and _name_of(found) == name:
+                return found
+    raise ValueError(f"it names {name!r}, which no file of a model has.")
+
+
+def _name_of(kind: type) -> str | None:
+    """The name of a class in files; ``None`` for one that none may name."""
+    package, _, module = kind.__module__.partition(".")
+    is_kept = package == "sdv_privpgd" and module.partition(".")[0] in _ROOMS
+    return f"{module}.{kind.__name__}" if is_kept else None

@@ -37,7 +37,7 @@ from sdv_privpgd.plugin.arguments import public_copy, translated
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.sampling.families import RowMaker
 
-_STATE_VERSION = 13
+_STATE_VERSION = 14
 
 
 class FittedState(BaseSingleTableSynthesizer):

@@ -20,7 +20,6 @@ from sdv_privpgd.base.files import are_text
 from sdv_privpgd.base.progress import Progress, shown
 from sdv_privpgd.columns.dialect import on_words
 from sdv_privpgd.columns.keys import on_patterns
-from sdv_privpgd.columns.schema import PublicDomainError
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.door import running_fit, seen
 from sdv_privpgd.fitting.fates import check_report
@@ -40,7 +39,6 @@ from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.plugin import generators
 from sdv_privpgd.plugin.arguments import as_invalid_data, log_event, original_names, stamp_fitted
 from sdv_privpgd.plugin.base import FittedState
-from sdv_privpgd.plugin.generators import ColumnTransformer
 from sdv_privpgd.privacy.boundary import EncodedTable, PrivateTable
 from sdv_privpgd.report.page import Report
 from sdv_privpgd.report.warnings import warn_after
@@ -379,25 +377,16 @@ class FitsOfTables(FittedState):
         self._random_state_set = False
         stamp_fitted(self)
 
-    # Transformers: those of modelled columns follow from public facts, and none learns anything.
-
-    def _transformers(self, description: Description) -> dict[str, ColumnTransformer | None]:
-        """The transformers, none of columns that discovery has yet to look into."""
-        try:
-            known = description.schema
-        except PublicDomainError:
-            known = description.declared_schema
-        own = {column.name: ColumnTransformer(column) for column in known.columns}
-        return {name: own.get(name) for name in description.modelled}
+    # Transformers: modelled columns have none, and those of others learn nothing.
 
     def auto_assign_transformers(self, data) -> None:
-        """Assigns a transformer to each column from public facts; of the data it reads names."""
+        """Assigns a generator to each column that is not modelled; of the data it reads names."""
         description = self._description()
         dtypes = description.dtypes_kept(self._open(data, description).dtypes)
         if not self.discovery_share:
             _ = description.schema  # what is not declared cannot be found later
-        known = self._transformers(description)
-        generators.assign(self._data_processor, self._described, known, dtypes)
+        known = self._data_processor, self._described, description.modelled
+        generators.assign(*known, dtypes)
 
     def _auto_assign_transformers(self, data):
         """Refuses the part in a synthesizer of several tables, which calls this before its fit."""
@@ -415,15 +404,15 @@ class FitsOfTables(FittedState):
         the sequence of rows starts again.
 
         Raises:
-            SynthesizerInputError: For a modelled column, whose transformer follows from its
-                public domain, and for transformers that would learn from the table.
+            SynthesizerInputError: For a modelled column, which has none, and for transformers that
+                would learn from the table.
         """
         modelled = self._description().modelled
         for name, transformer in column_name_to_transformer.items():
             if name in modelled:
                 raise SynthesizerInputError(
-                    f"Column '{name}' is modelled: its transformer is built from its public "
-                    "domain. Change public_domain or num_bins instead."
+                    f"Column '{name}' is modelled, by what is public of it, and has no "
+                    "transformer. Change public_domain or num_bins instead."
                 )
             generators.check_generator(name, transformer)
         with warnings.catch_warnings():
@@ -435,5 +424,5 @@ class FitsOfTables(FittedState):
 
     def _ready_generators(self, description: Description) -> None:
         """Makes what is generated ready for rows."""
-        known = self._transformers(description)
-        generators.fit(self._data_processor, self._described, known, description.dtypes)
+        known = self._data_processor, self._described, description.modelled
+        generators.fit(*known, description.dtypes)

@@ -1,63 +1,22 @@
-"""SDV's transformers and its data processor, which see public facts alone.
+"""SDV's data processor, which makes keys, ids and personal data of public facts alone.
 
-A transformer of a modelled column is RDT's view of its codes: the sum of a code and a position is
-one float column. The data processor makes keys, ids and personal data.
-
-SDV fits it on the private table, where RDT hashes the first five cells of each column into the
-seeds that it keeps. Here it sees a public frame of two rows instead, made of the columns' names.
+Modelled columns have no transformer: our encoders read them. SDV fits the processor on the private
+table, where RDT hashes the first five cells of each column into the seeds that it keeps. Here it
+sees a public frame of two rows instead, made of the columns' names.
 """
 
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from rdt.transformers import BaseTransformer, IndexGenerator, PseudoAnonymizedFaker
 from sdv.data_processing import DataProcessor
 from sdv.errors import SynthesizerInputError
 
-from sdv_privpgd.columns.column import Column
-from sdv_privpgd.columns.decoders import decoder_for
 from sdv_privpgd.columns.dtypes import is_whole
-from sdv_privpgd.columns.encoders import encode
 from sdv_privpgd.columns.keys import in_dtype
-from sdv_privpgd.columns.vocabulary import MODELLED
 from sdv_privpgd.sampling.sampler import MOVING
-
-
-class ColumnTransformer(BaseTransformer):
-    """Translates one column cell by cell, and learns nothing when RDT fits it."""
-
-    IS_GENERATOR = False
-    SUPPORTED_SDTYPES = MODELLED
-
-    def __init__(self, column: Column) -> None:
-        super().__init__()
-        self.column = column
-        self.decoder = decoder_for(column)
-
-    def _set_seed(self, data: pd.DataFrame) -> None:
-        # RDT hashes the first five cells into a seed that it keeps and pickles.
-        super()._set_seed(data.head(0))
-
-    def _fit(self, columns_data: pd.Series) -> None:
-        """Learns nothing."""
-
-    def _transform(self, columns_data: pd.Series) -> pd.Series:
-        codes, positions = encode(self.column, columns_data)
-        # The sum of a large code and a position near 1 could round up to the next code.
-        coordinates = np.minimum(codes + positions, np.nextafter(codes + 1.0, 0.0))
-        return pd.Series(coordinates, index=columns_data.index)
-
-    def _reverse_transform(self, columns_data: pd.Series) -> pd.Series:
-        coordinates = columns_data.to_numpy(dtype=np.float64)
-        coordinates = np.nan_to_num(coordinates, nan=self.column.size - 0.5)
-        coordinates = np.clip(coordinates, 0.0, np.nextafter(float(self.column.size), 0.0))
-        codes = np.floor(coordinates).astype(np.int64)
-        # Unnamed: RDT gives it the name that the column has in the table.
-        values = self.decoder.decode(codes, coordinates - codes).rename(None)
-        return values.set_axis(columns_data.index)
 
 
 def public_frame(names: Iterable[str]) -> pd.DataFrame:
@@ -68,24 +27,24 @@ def public_frame(names: Iterable[str]) -> pd.DataFrame:
 def assign(
     processor: DataProcessor,
     described: Mapping[str, Mapping],
-    transformers: Mapping[str, ColumnTransformer | None],
+    modelled: Collection[str],
     dtypes: Mapping[str, Any],
 ) -> None:
-    """Gives every column its transformer, unless that was done before; fits nothing.
+    """Gives every column its generator, unless that was done before; fits nothing.
 
-    Columns whose domain is found later have none until then. Ids without a pattern are counted up:
+    Those that are ``modelled`` have none. Ids without a pattern are counted up:
     SDV would learn real ones, or make them slowly. They are numbers if their dtype says so.
     """
     if processor._prepared_for_fitting:
         return
-    chosen: dict[str, BaseTransformer | None] = dict(transformers)
+    chosen: dict[str, BaseTransformer | None] = dict.fromkeys(modelled)
     for name, facts in described.items():
         if name not in chosen and facts["sdtype"] == "id" and not facts.get("regex_format"):
             is_number = is_whole(dtypes.get(name))
             chosen[name] = IndexGenerator(prefix=None if is_number else "sdv-id-")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # SDV comments on the public frame
-        # Without formatters: our transformers give final values.
+        # Without formatters: our decoders give final values.
         config = processor._create_config(public_frame(described))
         processor._hyper_transformer.set_config(config)
         processor._prepared_for_fitting = True
@@ -95,14 +54,13 @@ def assign(
 def fit(
     processor: DataProcessor,
     described: Mapping[str, Mapping],
-    transformers: Mapping[str, ColumnTransformer | None],
+    modelled: Collection[str],
     dtypes: Mapping[str, Any],
 ) -> None:
     """Makes the generators ready."""
-    assign(processor, described, transformers, dtypes)
+    assign(processor, described, modelled, dtypes)
     with MOVING, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        processor.update_transformers(dict(transformers))  # some may have had none
         processor._fit_hyper_transformer(public_frame(described))
         processor.fitted = True
         restart(processor)

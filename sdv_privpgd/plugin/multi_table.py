@@ -200,7 +200,7 @@ class PrivPGDMultiTableSynthesizer(BaseMultiTableSynthesizer):
         log_event(self, "Fit", numbers, logger=SYNTHESIZER_LOGGER)
         for name, own in running.leant.items():  # what cannot be made up fails before it spends
             described = self.metadata.tables[name].columns
-            known = {n: None for n in described if described[n]["sdtype"] in MODELLED}
+            known = [n for n in described if described[n]["sdtype"] in MODELLED]
             processor = self._table_synthesizers[name]._data_processor
             generators.fit(processor, described, known, own.dtypes)
         try:

@@ -11,6 +11,7 @@ rows, so a parser's own messages are not passed on.
 """
 
 import bz2
+import codecs
 import csv
 import gzip
 import io
@@ -144,6 +145,18 @@ class CsvSource:
 
 _BOMS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 
+_IN_NO_NAME = re.compile("[\0\ufffd]")
+"""A byte of 0, and what stands for bytes that are not in a file's encoding."""
+
+
+def _as_windows(error: UnicodeError) -> tuple[str, int]:
+    """Reads the bytes that are not in a file's encoding."""
+    assert isinstance(error, UnicodeDecodeError)
+    return error.object[error.start : error.end].decode("cp1252", "replace"), error.end
+
+
+codecs.register_error(_as_windows.__name__, _as_windows)
+
 _SEPARATORS = {",": "','", ";": "';'", "\t": "tab", "|": "'|'"}
 
 
@@ -252,7 +265,7 @@ class TextFile:
         """The text while it is open, in the encoding that the user names or its first bytes do.
 
         A header says whether lines end as they once did on a Mac. Raises ``SourceError`` if it is
-        not in that encoding.
+        not in that encoding. A cell that is not is read as Windows writes it: no row is refused.
         """
         how = self.how
         with parsing(self.path), _opened(self.path, self.kind) as file:
@@ -262,14 +275,16 @@ class TextFile:
             file.seek(0)
             lines = io.TextIOWrapper(file, encoding, "replace", newline="")
             *_, header = "", *(lines.readline() for _ in range(how.skip_rows + how.has_header))
-        if how.has_header and "\0" in header:
+        if how.has_header and _IN_NO_NAME.search(header):
             raise SourceError(
-                f"The first record of {self.path} has a byte of 0, as no names in {encoding} have: "
-                "name its encoding, such as utf-16-le, with CsvFiles(encoding=...), or take it out."
+                f"The first record of {self.path} is not in {encoding}, or has a byte of 0, as no "
+                "names have: name its encoding with CsvFiles(encoding=...), or take the byte out. "
+                "cp1252 and utf-16-le are usual."
             )
         end = "\r" if how.has_header and header.endswith("\r") else "\n"
         with parsing(self.path):
-            text = io.TextIOWrapper(_opened(self.path, self.kind), encoding, newline=end)
+            file = _opened(self.path, self.kind)
+            text = io.TextIOWrapper(file, encoding, _as_windows.__name__, newline=end)
         with text:
             yield _Lines(text, end)
 
@@ -334,11 +349,6 @@ def parsing(path: Path, what: str = "text") -> Iterator[None]:
         warnings.simplefilter("error", pd.errors.ParserWarning)
         try:
             yield
-        except UnicodeError:
-            raise SourceError(
-                f"{path} is not in the encoding that it is read with. Name another one with "
-                "CsvFiles(encoding=...): utf-8, cp1252 and utf-16 are usual."
-            ) from None
         except pd.errors.EmptyDataError:
             raise EmptyFileError(
                 f"{path} is empty, without even a header: write it again, or leave it out. If "

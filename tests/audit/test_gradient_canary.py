@@ -148,6 +148,7 @@ def test_rare_samples_hide_as_much_as_is_promised(adjacency):
     assert found.counted_bound(LEVEL) <= found.claim
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("adjacency", Adjacency)
 def test_the_attacker_gains_no_more_and_hardly_less_than_is_charged(adjacency):
     found = attack(Worst, adjacency, runs=200)

@@ -30,6 +30,8 @@ from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.releases import site_release
 from sdv_privpgd.sources import visits
 
+pytestmark = pytest.mark.long
+
 COLUMNS = {"ill": Boolean(), "town": Categorical()}
 DECLARED = {"ill": Boolean(), "age": Numerical(0, 110, decimal_places=0, num_bins=12)}
 IN_ORDER = {

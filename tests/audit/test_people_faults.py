@@ -16,6 +16,8 @@ from sdv_privpgd.releases.site import Measuring
 from sdv_privpgd.sources import people, visits
 from sdv_privpgd.sources.people import staying
 
+pytestmark = pytest.mark.long
+
 COLUMNS = {"ill": Boolean(), "ward": Categorical(["A", "B", "C"])}
 IN_ORDER = {**COLUMNS, "day": Numerical(0, 9, decimal_places=0)}
 PEOPLE = {"adjacency": "add_remove", "delta": 1e-5, "people": People("who", max_rows=2)}

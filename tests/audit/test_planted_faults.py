@@ -48,6 +48,8 @@ from sdv_privpgd.privacy.queries import (
 )
 from sdv_privpgd.sampling.sampler import Sampler
 
+pytestmark = pytest.mark.long
+
 COLUMNS = {
     "ward": Categorical(list("ABCDEFG")),
     "age": Numerical(0, 110, decimal_places=0, num_bins=12),

@@ -88,6 +88,7 @@ def test_sdv_s_classes_have_the_same_two_methods(tmp_path):
         synthesizer.answer("count", where={"mail": "a@b.example"})
 
 
+@pytest.mark.long
 def test_differences_are_columns_of_their_own_and_repetitions_obey_their_constraint():
     rng = np.random.default_rng(0)
     first = rng.integers(0, 300, 1_500)
@@ -164,6 +165,7 @@ def test_both_doors_say_how_sure_a_statistic_and_a_regression_are(adjacency):
     assert done.ledger is spent
 
 
+@pytest.mark.long
 def test_a_model_s_answer_gets_an_interval_if_asked():
     age = Numerical(0, 110, decimal_places=0, cut_points=[20, 40, 60, 80])
     done = fit_table(TABLE, {**COLUMNS, "age": age}, epsilon=5.0, method=PrivPGD(triples=0))

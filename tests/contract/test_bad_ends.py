@@ -54,10 +54,6 @@ def with_an_open_quote(path):
     path.write_text(f'{path.read_text()}1,2,"{TEXT}\n')
 
 
-def in_another_encoding(path):
-    path.write_bytes(path.read_bytes() + f"1,2,{TEXT} \xfc\n".encode("latin-1"))
-
-
 def with_another_header(path):
     path.write_text(path.read_text().replace("ward", TEXT, 1))
 
@@ -68,10 +64,7 @@ def of_fewer_rows(path):
 
 ENDS = [
     *((".parquet", end) for end in (gone, torn, of_other_types)),
-    *(
-        (".csv", end)
-        for end in (gone, too_long, with_an_open_quote, in_another_encoding, of_fewer_rows)
-    ),
+    *((".csv", end) for end in (gone, too_long, with_an_open_quote, of_fewer_rows)),
 ]
 
 

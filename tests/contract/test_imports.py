@@ -127,6 +127,7 @@ sys.meta_path.insert(0, Absent())
 """Begins a program for which what comes with an extra is not installed."""
 
 
+@pytest.mark.long
 def test_the_core_runs_without_extras(tmp_path):
     done = run(
         WITHOUT

@@ -83,6 +83,7 @@ def rows(fitted):
     return fitted.sample()
 
 
+@pytest.mark.long
 def test_rows_lead_to_rows_in_their_order_about_as_many_as_there_were(rows, tables, fitted):
     for link in LINKS:
         assert rows[link.child][link.key].isin(rows[link.parent][link.parent_key]).all()
@@ -143,6 +144,7 @@ def test_many_families_are_made_part_by_part(fitted, monkeypatch):
     assert many["stays"]["person"].isin(many["people"]["id"]).all()
 
 
+@pytest.mark.long
 def test_one_ledger_and_one_report_have_all_tables_and_a_plan_foretells_them(fitted, tmp_path):
     ledger = fitted.ledger
     assert 4.9 < ledger.spent() <= 5.0
@@ -250,6 +252,7 @@ def test_rows_of_the_root_have_what_is_asked_of_them(fitted):
             fitted.sample(5, where={name: "A"})
 
 
+@pytest.mark.long
 def test_families_are_compared_with_the_real_ones_and_what_is_said_is_not_private(
     fitted, tables, tmp_path
 ):
@@ -292,6 +295,7 @@ def test_rows_are_numbered_and_read_in_the_order_of_their_numbers():
         fit_tables(own, columns, replace(link, numbered="x"), 5.0, 1e-6)
 
 
+@pytest.mark.long
 def test_children_come_in_their_order(tables):
     rng = np.random.default_rng(1)
     people = tables["people"]
@@ -377,6 +381,7 @@ def test_times_between_children_are_those_of_their_parents_group(start, met, err
         assert found == pytest.approx(mean, abs=error)
 
 
+@pytest.mark.long
 def test_children_in_order_have_what_their_place_tells_best_whatever_their_parents_have():
     # In 12 fits the largest difference was 2.3. Where the place was asked last it was 14.
     rng, number = np.random.default_rng(4), 2_000
@@ -399,6 +404,7 @@ def test_children_in_order_have_what_their_place_tells_best_whatever_their_paren
     assert means.tolist() == pytest.approx([50, 60, 70, 80, 90], abs=6)
 
 
+@pytest.mark.long
 def test_siblings_that_say_other_times_are_not_all_near_the_middle():
     # In 18 fits the days' standard deviation was 0.96 to 1.04 of the right one, and times between
     # 3.4 to 4.3. It was 0.63 to 0.72 where siblings agreed on times between what each one says.
@@ -420,6 +426,7 @@ def test_siblings_that_say_other_times_are_not_all_near_the_middle():
     assert made.groupby("key")["day"].diff().mean() < 6
 
 
+@pytest.mark.long
 def test_what_one_child_of_each_parent_has_is_as_frequent_whatever_parents_have():
     # In 120 fits the share was 0.006 too high, with a standard deviation of 0.0046, and 0.017 to
     # 0.027 where columns of parents that say nothing were asked before the number of children.
@@ -442,6 +449,7 @@ def test_what_one_child_of_each_parent_has_is_as_frequent_whatever_parents_have(
     assert np.mean(shares) == pytest.approx(owns.mean(), abs=0.0145)
 
 
+@pytest.mark.long
 def test_no_row_comes_before_its_start_where_a_constraint_moves_it():
     # A quarter of them did: who moves a day below the last one knew of no start.
     rng = np.random.default_rng(8)
@@ -463,6 +471,7 @@ def test_no_row_comes_before_its_start_where_a_constraint_moves_it():
     assert ((made["first"] <= made["day"]) & (made["day"] <= made["last"])).all()
 
 
+@pytest.mark.long
 def test_a_flag_of_first_rows_takes_nothing_from_what_parents_tell():
     # In 20 fits the difference was 0.50 to 0.55, and 0.42 to 0.44 in three where the flag made the
     # number of rows the most telling.
@@ -490,6 +499,7 @@ def test_a_flag_of_first_rows_takes_nothing_from_what_parents_tell():
     assert ill[True] - ill[False] > 0.46
 
 
+@pytest.mark.long
 def test_visits_that_begin_long_after_a_birth_are_when_they_are():
     # In 12 fits 98.9 to 99.9 % were there, and 55 to 57 % where the times after births alone count,
     # whose cells are 15 years wide: then times between visits were 500 to 550 days, and 300 are
@@ -508,6 +518,7 @@ def test_visits_that_begin_long_after_a_birth_are_when_they_are():
     assert days.between(35_500, 38_500).mean() > 0.9
 
 
+@pytest.mark.long
 def test_noise_far_out_makes_no_long_times_between_children():
     # In 14 fits at epsilon 0.5 and 1 means were 14 to 25 and standard deviations 13 to 28; a few
     # fits have more. They were up to 209 and 703 where wide cells had the rows of noise.
@@ -599,6 +610,7 @@ def test_keys_that_are_not_read_are_refused_before_a_row_is_read(keys):
                   people=People("key", 1))  # fmt: skip
 
 
+@pytest.mark.long
 def test_what_stops_a_fit_of_tables_is_said(tables, fitted):
     with pytest.raises(ValueError, match=r"^stays: The columns .'person'. are missing"):
         fit_tables({**tables, "stays": tables["stays"].drop(columns="person")}, COLUMNS, LINKS,
@@ -704,6 +716,7 @@ def test_many_rows_that_lead_nowhere_stop_a_fit_unless_that_is_how_it_is(tables)
     assert not any("that is used ('01'" in each for each in fitted.warnings)
 
 
+@pytest.mark.long
 def test_many_rows_that_lead_to_no_row_of_a_table_between_stop_a_fit(tables):
     given = {**tables, "stays": tables["stays"][::2]}, COLUMNS, LINKS, 5.0, 1e-6
     with pytest.raises(DomainMismatchError, match=r"'drugs\.stay' .* % are missing, or lead"):
@@ -734,6 +747,7 @@ def test_a_pattern_of_fewer_keys_than_the_root_has_stops_a_fit_after_the_first_q
     assert said.value.ledger.spent() < 0.3
 
 
+@pytest.mark.long
 def test_it_is_told_after_a_fit_that_few_rows_of_the_root_are_left_out(tables):
     ids = tables["people"]["id"].where(np.arange(3_000) > 200, None)
     given = {**tables, "people": tables["people"].assign(id=ids)}, COLUMNS, LINKS, 9.0, 1e-6
@@ -829,6 +843,7 @@ def test_families_of_keys_alone_and_some_without_a_parent_may_be_a_prior():
     assert list(fitted.sample(50)["people"]) == ["home", "ill"]
 
 
+@pytest.mark.long
 def test_a_prior_of_families_in_other_units_is_told_and_all_questions_have_its_cells(tables):
     links = replace(LINKS[0], order="dose"), replace(LINKS[1], count="times"), LINKS[2]
     people = {**COLUMNS["people"], "times": Numerical(0, 9, decimal_places=0)}

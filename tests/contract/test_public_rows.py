@@ -93,6 +93,7 @@ def test_a_near_prior_declares_all_and_gives_rows_that_so_little_budget_alone_ca
     )  # 0.25 off if independent
 
 
+@pytest.mark.long
 def test_the_report_says_whose_rows_they_are_and_what_releases_have_spent(fitted):
     report = fitted.report()
     (said,) = report.to_dict()["prior"]["rows"]
@@ -300,6 +301,7 @@ def test_sdv_s_class_takes_a_prior():
     assert set(synthesizer.sample(200)["table"]["ward"].dropna()) <= {"A", "B", "C", "other"}
 
 
+@pytest.mark.long
 def test_the_command_takes_files_and_models(tmp_path, capsys):
     table(1_000, 0).to_csv(tmp_path / "own.csv", index=False)
     table(3_000, 1).to_parquet(tmp_path / "public.parquet")
@@ -353,6 +355,7 @@ def test_codes_of_a_prior_are_read_as_those_of_the_table():
     assert rows["age"].isna().mean() == pytest.approx(0.25, abs=0.1)
 
 
+@pytest.mark.long
 def test_public_rows_that_lie_elsewhere_do_not_choose_the_cells():
     rng = np.random.default_rng(0)
     columns = {"ward": Categorical(["A", "B"]), "paid": Numerical(0, 100_000, decimal_places=0)}

@@ -97,6 +97,7 @@ class TestRows:
         assert (rows["admitted"] == "2023-12-31").mean() < 0.02
         assert rows.groupby("patient", sort=False)["admitted"].is_monotonic_increasing.all()
 
+    @pytest.mark.long
     def test_noise_far_out_makes_no_long_times_between_rows(self):
         """The mean was 18 to 51 days in 8 fits as noise had it, and is so in one of 20 since."""
         means = []

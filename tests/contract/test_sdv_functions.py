@@ -91,4 +91,4 @@ def test_what_a_file_holds_has_a_version(fitted):
     state = fitted.__getstate__()
     theirs = vars(BaseSingleTableSynthesizer(METADATA))
     assert {name for name in state if name not in theirs} - {"_model"} == KEPT
-    assert state["_state_version"] == 13
+    assert state["_state_version"] == 14

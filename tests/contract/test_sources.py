@@ -119,6 +119,7 @@ def test_the_model_is_the_frames_to_the_byte(made, adjacency, frozen, monkeypatc
     assert found == expected
 
 
+@pytest.mark.long
 def test_with_pairs_and_particles_too_unless_a_cell_is_another(frozen, tmp_path):
     frame = table(800)
     assert observed(of_files(frame, tmp_path)) == observed(frame)

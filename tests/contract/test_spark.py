@@ -225,6 +225,7 @@ def of_its_shape_alone(answer, stddev, words):
     return fixed if stddev else answer
 
 
+@pytest.mark.long
 def test_with_the_same_answers_nothing_else_says_which_tables_they_were(
     spark, monkeypatch, caplog, capfd
 ):

@@ -12,6 +12,8 @@ from sdv.sampling import Condition
 from sdv_privpgd import MSTSynthesizer, PrivPGDSynthesizer
 from sdv_privpgd.methods import EngineMethod, ParticleGradientDescent, PrivPGD, ProtectedThreshold
 
+pytestmark = pytest.mark.long
+
 DATE = {"sdtype": "datetime", "datetime_format": "%Y-%m-%d"}
 COLUMNS = {
     "admitted": DATE,

@@ -112,6 +112,7 @@ print(ends)
 """
 
 
+@pytest.mark.long
 def test_a_process_that_is_forked_in_mid_sample_can_sample():
     assert python_says("-c", FORKS_IN_MID_SAMPLE) == "{7}\n"
 
@@ -247,6 +248,7 @@ class TestThreadsThatSample:
         assert own.sample(1).equals(twin.sample(1))
 
 
+@pytest.mark.long
 def test_no_pickle_and_no_copy_holds_the_lock(synthesizer):
     held = threading.Event()
     done = threading.Event()

@@ -17,6 +17,7 @@ from sdv_privpgd.metrics.pairs import average, l1_by_pair
 from sdv_privpgd.privacy.dataset import Dataset
 
 
+@pytest.mark.long
 def test_private_rows_of_adult_beat_independent_columns(shared_data):
     """At epsilon 1, on the columns with the strongest dependence, after a short descent."""
     names = ["age", "education-num", "marital-status", "relationship", "sex", "income"]

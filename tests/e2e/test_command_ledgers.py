@@ -302,6 +302,7 @@ class TestWrittenAhead:
         assert (ledger.read_bytes() if ledger.exists() else None) == content
         assert not list(tmp_path.glob("*.part*"))
 
+    @pytest.mark.long
     def test_a_run_that_is_killed_stands_there(self, csv, ledger, tmp_path, capsys):
         code = (
             "import sys, time, sdv, sdv_privpgd.synthesize.pgm as pgm\n"
@@ -442,8 +443,8 @@ class TestAcrossTheYears:
         assert run("ledger", ledger, "--html", "page.html") == 0
         told, page = capsys.readouterr().out, (tmp_path / "page.html").read_text()
         names = ("out.csv", "finer.csv", "next.csv")
-        assert [told.index(f"- {name} (") for name in names] == sorted(
-            told.index(f"- {name} (") for name in names
+        assert [told.index(f"- {name} protects") for name in names] == sorted(
+            told.index(f"- {name} protects") for name in names
         )
         for name in names[:2]:
             card = json.loads((tmp_path / f"{name}.about.json").read_text())

@@ -283,6 +283,7 @@ def test_types_are_detected_where_nobody_says_them_and_what_would_be_lost_stops(
         assert rows["persons"]["home"].isin(rows["homes"]["id"]).all()
 
 
+@pytest.mark.long
 def test_an_audit_of_families_takes_the_same_words(folder, capsys):
     told = (*documents(folder), "--epsilon", 2, "--delta", 1e-6, "--method", "independent", *LINK)
     assert run("audit", *told, "--runs", 50, "--report", folder / "audit.html") == 0

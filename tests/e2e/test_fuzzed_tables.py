@@ -274,6 +274,7 @@ def any_metadata(table, adjacency, data):
 BOTH = pytest.mark.parametrize("check", [whatever_sdv_detects, any_metadata])
 
 
+@pytest.mark.long
 @BOTH
 def test_any_table_is_fitted_without_a_word(check):
     examples(50, same=True)(check)()

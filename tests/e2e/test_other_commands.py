@@ -55,6 +55,7 @@ def test_rows_under_conditions(model, tmp_path, capsys):
         run("sample", model, "--out", "a.csv", "--condition", "age")
 
 
+@pytest.mark.long
 def test_the_comparison_says_that_it_is_not_private(csv, model, tmp_path, capsys):
     page = tmp_path / "page_not_private.html"
     assert run("evaluate", model, csv, "--out", page) == 0

@@ -22,6 +22,7 @@ SELECTED = [
 NUMBER = {"sdtype": "numerical"}
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not PATHS, reason="no real tables beside the checkout")
 @pytest.mark.filterwarnings("ignore:.*(names of|have the sdtype id)")  # ids are asked about
 @pytest.mark.parametrize("path", SELECTED, ids=lambda path: path.stem)

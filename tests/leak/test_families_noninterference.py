@@ -257,6 +257,7 @@ def test_no_canary_is_in_their_file():
     assert traces(repr(fitted)) == []
 
 
+@pytest.mark.long
 def test_the_comparison_notices_a_leak(fixed_answers, caplog, monkeypatch):
     from sdv_privpgd.fitting.fit import Fit
 

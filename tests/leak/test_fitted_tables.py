@@ -212,6 +212,7 @@ def test_no_canary_is_in_its_file(tmp_path):
     assert traces(repr(fitted)) == []
 
 
+@pytest.mark.long
 def test_the_comparison_notices_a_leak(fixed_answers, tmp_path, monkeypatch):
     from sdv_privpgd.fitting.fit import Fit
 
@@ -226,6 +227,7 @@ def test_the_comparison_notices_a_leak(fixed_answers, tmp_path, monkeypatch):
     assert one != two
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("zone", [None, "UTC", "Europe/Zurich"])
 def test_no_cell_decides_the_unit_of_dates(fixed_answers, zone):
     """In pandas 3 a column has the unit of its cells: seconds where none can be read."""
@@ -295,6 +297,27 @@ def test_no_cell_of_unquoted_text_decides_what_a_record_is(cell, place, tmp_path
     assert batch.columns["age"].tolist() == ["0", "1", "2"]
     free[place] = cell.replace("\r", " ")
     assert batch.columns["free"].tolist() == free
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+@pytest.mark.parametrize(
+    ("encoding", "cell", "read"),
+    [
+        (None, b"J\xf6rg", "Jörg"),
+        ("ascii", b"\x80", "€"),
+        ("cp1252", b"\x81", "\ufffd"),
+        ("utf-16-le", b"\x41\xd8", "AØ"),
+    ],
+)
+def test_no_cell_that_is_not_in_the_encoding_stops_a_reading(encoding, cell, read, place, tmp_path):
+    text = "age,free\n1,A\n1,B\n1,C".encode(encoding or "utf-8")
+    text = text.replace("ABC"[place].encode(encoding or "utf-8"), cell)
+    (tmp_path / "table.csv").write_bytes(text)
+    source = CsvSource(tmp_path / "table.csv", {}, Dialect(header=True, encoding=encoding))
+    (batch,) = source.batches(["age", "free"])
+    expected = [*"ABC"]
+    expected[place] = read
+    assert batch.columns["free"].tolist() == expected
 
 
 @pytest.mark.parametrize("encoded", [True, False])

@@ -69,6 +69,7 @@ def test_nothing_depends_on_the_people(weighed, strategy, changes, unmoved):
     assert first["sample"].splitlines()[1].endswith("sdv-id-0")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("strategy", "changes"),
     [("independent", [one_text, spelled, all_missing, nobody]), ("mwem", [other_people])],

@@ -21,6 +21,8 @@ from sdv_privpgd.privacy import curator
 from sdv_privpgd.privacy.value_counts import Counted, ValueCounts
 from sdv_privpgd.report import measures, warnings
 
+pytestmark = pytest.mark.long
+
 
 def fix_categories(monkeypatch):
     """The released categories are part of the answer, so they are held fixed as well."""
@@ -118,7 +120,6 @@ def test_nothing_depends_on_the_table_where_cells_of_dates_are_declared(unmoved)
     unmoved(synthesizer, table, OTHER_TABLES)
 
 
-@pytest.mark.long
 def test_nothing_depends_on_the_table_where_categories_are_many(unmoved):
     wards = {"range_values": [*"ABC", *map(str, range(2_000))]}
     domain = {**sdv_tables.PUBLIC_DOMAIN, "ward": wards}
@@ -129,7 +130,6 @@ def test_nothing_depends_on_the_table_where_categories_are_many(unmoved):
     assert [each for each in first["warnings"][:-1] if "In so few rows" not in each] == []
 
 
-@pytest.mark.long
 def test_what_is_said_of_rows_beyond_a_range_depends_on_the_answers_alone(unmoved, monkeypatch):
     fix_categories(monkeypatch)  # the numbers that many rows share are released, too
     fixed = curator._noisy

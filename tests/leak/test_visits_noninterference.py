@@ -24,6 +24,7 @@ def observed(private, columns):
     return let_out(fitted, said)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("given", "columns", "num_people"),
     [(in_memory, UNDECLARED, 150), (in_memory, COLUMNS, 0), (in_files, COLUMNS, 60)],
@@ -36,6 +37,7 @@ def test_nothing_depends_on_the_visits(
     assert one == observed(given(visits(num_people, 2), tmp_path), columns)
 
 
+@pytest.mark.long
 def test_nothing_depends_on_the_visits_in_sdv_s_words(fixed_answers, caplog):
     facts = {
         "patient": {"sdtype": "id"},

@@ -20,6 +20,8 @@ from scipy.stats import chi2
 
 from sdv_privpgd.privacy.noise import MAX_STDDEV, SAMPLING_DELTA, _tail, rounded_gaussian
 
+pytestmark = pytest.mark.long
+
 ALPHA = 1e-6
 Z = 4.9  # two-sided normal quantile of ALPHA
 DRAWS = 200_000
@@ -259,7 +261,6 @@ def test_random_words_are_placed_as_by_exact_arithmetic(stddev):
         assert drawn == expected_magnitude(stddev, uniform, 0)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("stddev", [*SCALES, 1e6])
 def test_the_magnitude_falls_as_the_uniform_rises(stddev):
     rng = np.random.default_rng(7)

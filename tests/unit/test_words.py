@@ -1,6 +1,7 @@
 """One word for one idea: names that were given up do not come back."""
 
 import ast
+import functools
 import re
 from collections import Counter
 from pathlib import Path
@@ -15,7 +16,7 @@ RETIRED = {
     "zeros_of": "possible_of",
     "KeyColumns": "ValueCounts",
     "recode": "a curator of its own for each table of codes",
-    "ColumnTransformer": "ColumnEncoder, but for RDT's own in plugin/",
+    "ColumnTransformer": "encode and decoder_for",
     "_lifecycle": "plugin/base.py and fitting/",
 }
 
@@ -26,7 +27,6 @@ def test_a_retired_word_stays_away(word):
         str(path.relative_to(ROOT))
         for path in ROOT.rglob("*.py")
         if re.search(rf"\b{word}\b", path.read_text())
-        and not (word == "ColumnTransformer" and path.parent.name == "plugin")
     ]
     assert not found, RETIRED[word]
 
@@ -46,6 +46,16 @@ FIELDS |= {"thresholding", "training"}
 """Modules that are called as the field calls what they do."""
 
 
+@functools.cache
+def names():
+    """The names of modules, classes, functions and fields, each with its module's path."""
+    return [
+        (path.relative_to(ROOT).as_posix(), name)
+        for path in ROOT.rglob("*.py")
+        for name in names_of(path)
+    ]
+
+
 def names_of(path):
     yield path.stem
     for node in ast.walk(ast.parse(path.read_text())):
@@ -58,8 +68,7 @@ def names_of(path):
 
 @pytest.mark.parametrize("words", RENAMED)
 def test_a_name_that_was_given_up_stays_away(words):
-    own = ((path.relative_to(ROOT).as_posix(), names_of(path)) for path in ROOT.rglob("*.py"))
-    found = {(path, name) for path, names in own for name in names if name in words.split()}
+    found = {(path, name) for path, name in names() if name in words.split()}
     assert not found - KEPT, RENAMED[words]
 
 

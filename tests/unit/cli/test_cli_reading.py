@@ -109,7 +109,7 @@ def test_an_encoding_that_does_not_fit_names_the_option(tmp_path, written):
     text = f"größe,ort\n1,Münster {SECRET}\n".encode(written)
     assert "--encoding" in refused(tmp_path, text, None)
     assert "--encoding" in refused(tmp_path, text, None, encoding="utf-8")
-    assert "or take it out" in refused(tmp_path, f"\0größe\n{SECRET}\n", None)
+    assert "or take the byte out" in refused(tmp_path, f"\0größe\n{SECRET}\n", None)
 
 
 @pytest.mark.parametrize("sep", [",", ";"])

@@ -191,6 +191,7 @@ class TestDates:
         assert len(facts["frequencies"]) == len(cuts) + 1
         assert len(cuts) > (30 if written == "%Y" else 200)
 
+    @pytest.mark.long
     @pytest.mark.parametrize(
         "dtype", ["datetime64[ns, Europe/Vienna]", "timestamp[us, tz=Asia/Tokyo][pyarrow]"]
     )

@@ -155,6 +155,7 @@ def test_a_check_of_many_columns_is_a_screen_and_names_all_in_its_numbers():
     assert len(columns_of(told)) == 100
 
 
+@pytest.mark.long
 def test_categories_that_a_fifth_of_the_rows_would_have_to_share_are_lost():
     items = {f"item {number}": Categorical() for number in range(80)}
     said = {

@@ -119,6 +119,7 @@ def test_what_cannot_be_is_told(fitted, rows, on, more, told):
         fitted.crowded(rows[["age"]], ["ill"])
 
 
+@pytest.mark.long
 def test_what_constraints_and_the_order_tie_together_moves_together_or_not_at_all():
     columns = {**COLUMNS, "most": Numerical(0, 120, decimal_places=0)}
     table = TABLE.assign(most=TABLE["age"] + 5)

@@ -81,6 +81,7 @@ def test_two_ledgers_are_of_people_if_both_are():
     assert not of_people.followed_by(of_rows_alone).says_whose
 
 
+@pytest.mark.long
 def test_reports_pages_plans_and_audits_say_it_first(tmp_path):
     fitted = fit_table(TABLE, ILL, epsilon=1.0, method="mst")
     audit = audit_fit(ILL, epsilon=1.0, method="mst", runs=100)

@@ -254,7 +254,6 @@ def test_other_kinds_of_files_may_not_be_there_and_other_columns_may(tmp_path):
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        (f"number,free\n1,x\n2,{TEXT} \xfc\n".encode("latin-1"), "encoding"),
         (f'number,free\n1,"{TEXT}\n'.encode(), "a quote is open"),
         (b"", "is empty"),
         (f"number;free\n1;{TEXT}\n".encode(), "CsvFiles(sep=...)"),

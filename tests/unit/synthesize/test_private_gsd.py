@@ -42,6 +42,7 @@ def test_after_500_changes_the_incremental_answers_are_the_recounted_ones():
     assert loss == pytest.approx(recounted(asked, codes), rel=1e-9)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("members", [1, 2, 5])
 def test_the_best_never_gets_worse_and_the_elite_is_what_its_losses_say(members):
     asked, rng = goals(), np.random.default_rng(3)

@@ -66,6 +66,7 @@ def _off(model, measured):
     )
 
 
+@pytest.mark.long
 def test_answers_about_skewed_numbers_come_out(measured):
     engine = AnnealedProjection(num_components=500, first_slope=4.0, slopes=8)
     off = _off(engine.fit(DOMAIN, measured), measured)
