@@ -161,7 +161,6 @@ def audit_report(
     return Report.of(
         f"Audit of {name}",
         [
-            *first_line(ledger),
             Facts([("verdict", "FAILED" if faults else "passed"), *in_tiles]),
             Text(verdict),
             *([Items(faults)] if faults else []),
@@ -182,4 +181,5 @@ def audit_report(
             "checks": [{**vars(check), "verdict": check.verdict} for check in checks],
             "not_seen": list(_UNSEEN),
         },
+        first_line(ledger),
     )
