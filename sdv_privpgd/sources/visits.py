@@ -15,7 +15,7 @@ from sdv_privpgd.columns.encoders import read
 from sdv_privpgd.columns.scalars import cells, quiet
 from sdv_privpgd.columns.visits import Visits, time_between
 from sdv_privpgd.sources.people import BoundedSource, Plan, rank_of, starts_of
-from sdv_privpgd.sources.source import Batch, Source
+from sdv_privpgd.sources.source import Columns, Source
 
 
 class VisitsSource(BoundedSource):
@@ -39,7 +39,7 @@ class VisitsSource(BoundedSource):
         wanted = list(dict.fromkeys([visits.person, visits.by, *visits.previous]))
         for batch in self.inner.batches(wanted):
             whose.append(self._whose(batch, people, grows=True))
-            times.append(times_of(self._clock, batch))
+            times.append(times_of(self._clock, batch.columns))
             for name, pieces in before.items():
                 pieces.append(batch.columns[name])
         owner, (time, missing) = np.concatenate(whose), all_times(times)
@@ -57,7 +57,7 @@ class VisitsSource(BoundedSource):
             visits.number: pd.Series(np.minimum(numbers, visits.most)[owner]),
         }
         for name, pieces in before.items():
-            added[visits.before(name)] = taken(whole(pieces, len(owner)), last)
+            added[visits.before(name)] = taken(joined(pieces), last)
         order = np.argsort(owner, kind="stable")
         added = {name: series.iloc[order] for name, series in added.items()}
         return Plan(people, numbers, stays[order], added)
@@ -79,24 +79,15 @@ def _in_order(
     return stays, np.where(stays & (place > 0), previous, -1)
 
 
-def times_of(clock: Column, batch: Batch) -> np.ndarray:
+def times_of(clock: Column, columns: Columns) -> np.ndarray:
     """When the rows of a batch were, and whether that is missing, shape (2, row)."""
-    times, missing = read(clock, batch.columns[clock.name])
+    times, missing = read(clock, columns[clock.name])
     return np.array([np.where(missing, 0, np.clip(times, *clock.cells.ends)), missing])
 
 
 def all_times(times: Sequence[np.ndarray]) -> np.ndarray:
     """Those of all batches in one."""
     return np.concatenate([np.zeros((2, 0), np.int64), *times], axis=1)
-
-
-@quiet()
-def whole(pieces: Sequence[pd.Series], number: int) -> pd.Series:
-    """The pieces of a column in one, with so many cells, whatever a source says the second time."""
-    if not pieces:
-        return pd.Series([None] * number, dtype=object)
-    found = joined(pieces)
-    return found if len(found) == number else found.reindex(range(number))
 
 
 @quiet()
@@ -115,6 +106,8 @@ def taken(series: pd.Series, places: np.ndarray) -> pd.Series:
 
 def joined(pieces: Sequence[pd.Series]) -> pd.Series:
     """The pieces of a column, one after another; as objects if they differ in their dtypes."""
+    if not pieces:
+        return pd.Series([], dtype=object)
     alike = all(each.dtype == pieces[0].dtype for each in pieces)
     with quiet():
         return pd.concat(
