@@ -1,7 +1,6 @@
 """The trusted holder of the private table: charging, counting and noise or choice are one act."""
 
 import math
-import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -129,9 +128,8 @@ class Curator(Opaque):
         self._dataset = dataset
         self._values = ValueCounts({}) if values is None else values
         self._shared = shared
-        self._measurements = tuple(known)
+        self._measurements = list(known)
         self._tables: dict[Query, np.ndarray] = {}  # of earlier choices: private, never noisy
-        self._lock = threading.Lock()
 
     @property
     def domain(self) -> Domain:
@@ -146,7 +144,7 @@ class Curator(Opaque):
     @property
     def measurements(self) -> tuple[Measurement, ...]:
         """All that was measured so far, in order. Public."""
-        return self._measurements
+        return tuple(self._measurements)
 
     def _charge(self, squares: Mapping[Adjacency, int], deltas: Any = (), **said: Any) -> None:
         """Charges first: if the budget is short this raises, and no row has been read.
@@ -159,8 +157,7 @@ class Curator(Opaque):
 
     def _released(self, measurement: Measurement) -> Measurement:
         """The same measurement, among those that were made: at once, whatever happens next."""
-        with self._lock:
-            self._measurements += (measurement,)
+        self._measurements.append(measurement)
         return measurement
 
     @sealed
