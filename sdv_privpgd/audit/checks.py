@@ -9,7 +9,7 @@ from typing import Any
 from sdv_privpgd.base.arguments import check_integer
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.privacy.ledger import PrivacyLedger
-from sdv_privpgd.report.page import Facts, Items, Page, Report, Section, Table, Text, as_text
+from sdv_privpgd.report.page import Facts, Items, Report, Section, Table, Text
 from sdv_privpgd.report.privacy import first_line
 
 
@@ -148,7 +148,7 @@ def audit_report(
         "The bounds of 95 % are for reading: the verdict needs one that is exceeded by chance that "
         "rarely."
     )
-    shown, details = [], []
+    shown = []
     for layer in dict.fromkeys(check.layer for check in checks):
         own = [check for check in checks if check.layer == layer]
         title = layer[0].upper() + layer[1:]
@@ -156,15 +156,11 @@ def audit_report(
         rows = [(each.name, each.verdict, each.looked_at, each.found) for each in own]
         table = Table(f"Checks: {layer}", header, rows, texts=4)
         shown.append(Section(title, [Text(_WHAT[layer]), table]))
-        lines = [f"{each.verdict}: {each.name}. {each.found}" for each in own]
-        details.append(Section(title, [Items(lines)]))
-    limits = Section("What the audit cannot see", [Items(_UNSEEN)])
     faults = [f"{each.name}: {each.found}" for each in checks if each.passed is False]
     in_tiles = [(key, fact) for key, fact in facts.items() if key not in _IN_TEXT]
-    page = Page(
-        title=f"Audit of {name}",
-        lead=[
-            *first_line(ledger),
+    return Report.of(
+        f"Audit of {name}",
+        [
             Facts([("verdict", "FAILED" if faults else "passed"), *in_tiles]),
             Text(verdict),
             *([Items(faults)] if faults else []),
@@ -173,15 +169,9 @@ def audit_report(
             by_chance,
             Text(f"By sdv-privpgd {version('sdv-privpgd')}, {date.today().isoformat()}.", True),
         ],
-        sections=[*shown, limits],
-    )
-    lead = [*first_line(ledger), Text(verdict), about, Facts([*facts.items()])]
-    return Report(
-        text=as_text([*lead, *details, by_chance, limits]),
-        page=page,
-        facts={
+        [*shown, Section("What the audit cannot see", [Items(_UNSEEN)])],
+        {
             "report": "audit",
-            "public": True,
             "passed": not wrong,
             "failed": wrong,
             "date": date.today().isoformat(),
@@ -191,4 +181,5 @@ def audit_report(
             "checks": [{**vars(check), "verdict": check.verdict} for check in checks],
             "not_seen": list(_UNSEEN),
         },
+        first_line(ledger),
     )

@@ -6,15 +6,14 @@ And whether noise comes again, whatever is seeded, forked or started twice.
 """
 
 import math
+import multiprocessing
 import os
 import random
-import select
-import signal
 import subprocess
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import combinations
 
 import numpy as np
@@ -302,20 +301,8 @@ def _forked(ledger: PrivacyLedger) -> tuple[str, ...] | None:
     seconds = 30.0  # after which a forked process is given up
     if not hasattr(os, "fork"):
         return None
-    reading, writing = os.pipe()
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), suppress(multiprocessing.TimeoutError, OSError):
         warnings.simplefilter("ignore")  # of threads: the child draws noise and ends
-        child = os.fork()
-    if not child:
-        try:
-            os.write(writing, " ".join(_drawn(ledger)).encode())
-        finally:
-            os._exit(0)
-    os.close(writing)
-    ready, _, _ = select.select([reading], [], [], seconds)
-    with os.fdopen(reading, "rb") as pipe:
-        if not ready:
-            os.kill(child, signal.SIGKILL)
-        text = pipe.read().decode()
-    os.waitpid(child, 0)
-    return tuple(text.split()) or None
+        with multiprocessing.get_context("fork").Pool(1) as pool:
+            return pool.apply_async(_drawn, (ledger,)).get(seconds)
+    return None

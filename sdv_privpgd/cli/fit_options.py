@@ -57,7 +57,6 @@ from sdv_privpgd.fitting.options import check_match, parse_options, require_plai
 from sdv_privpgd.fitting.settings import People, Settings, usual_delta, with_bins, with_sequence
 from sdv_privpgd.inference.question_list import Question
 from sdv_privpgd.privacy.ledger import PrivacyLedger
-from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.report.measures import MANY
 from sdv_privpgd.report.warnings import on_delta
 from sdv_privpgd.sources.texts import Signs, number_in, signs_of
@@ -532,16 +531,13 @@ def planned_ledger(arguments: Namespace) -> PrivacyLedger:
     """The empty ledger of the fit. A delta that is too large for any table is said at once."""
     delta = arguments.delta
     with own_errors(ValueError):
-        ledger = PrivacyLedger.open(
-            arguments.epsilon,
-            usual_delta(arguments.adjacency) if delta is None else delta,
-            Adjacency(arguments.adjacency),
-            arguments.rows_per_person,
-            people=arguments.person_column,
-            weighed=arguments.weigh_people,
-            rows_are_people=arguments.rows_are_people,
-            weights=people_of(arguments, {}).weights,
-        )
+        ledger = Settings(
+            epsilon=arguments.epsilon,
+            delta=usual_delta(arguments.adjacency) if delta is None else delta,
+            adjacency=arguments.adjacency,
+            people=people_of(arguments, {}),
+            method="independent",  # pyright: ignore[reportArgumentType]  (whichever it is)
+        ).ledger()
     say_each(on_delta(ledger.delta))
     return ledger
 

@@ -7,7 +7,7 @@ import math
 import re
 from argparse import ArgumentTypeError, Namespace
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from glob import has_magic
 from importlib.util import find_spec
 from pathlib import Path
@@ -212,7 +212,7 @@ def open_table(paths: Sequence[Path], how: Dialect, facts: Facts) -> Source:
     if form == "text":
         return CsvSource(paths, facts, how)
     if form == "excel":
-        source: Source = FrameSource.of(_read(paths, how, facts))
+        source: Source = FrameSource.of(_read_workbook(paths, how, facts))
     else:
         for path in paths:
             _with_index(_parsed_schema(path))  # says what is left out
@@ -232,19 +232,31 @@ def read_table(paths: Path | Sequence[Path], how: Dialect, facts: Facts | None) 
             that types can be detected.
     """
     paths = [paths] if isinstance(paths, Path) else list(paths)
-    how.check_dates(facts or {})
-    table = _read(paths, how, facts)
-    how.check_dtypes(list(table.columns))
+    if facts is None:
+        readers = {"parquet": _read_parquet, "excel": _read_workbook, "text": _inferred}
+        table = readers[_form(paths, how)](paths, how)
+        how.check_dtypes(list(table.columns))
+    else:
+        table = _whole(open_table(paths, how, facts))
     for name, dtype in how.dtypes.items():
-        if name in table:
-            typed = convert if facts is None else converted  # of detection all cells are public
-            table[name] = typed(cast(pd.Series, table[name]), dtype)
+        typed = convert if facts is None else converted  # of detection all cells are public
+        table[name] = typed(cast(pd.Series, table[name]), dtype)
     return table
 
 
-def _read(paths: Sequence[Path], how: Dialect, facts: Facts | None) -> pd.DataFrame:
-    readers = {"parquet": _read_parquet, "excel": _read_workbook, "text": _read_text}
-    return readers[_form(paths, how)](paths, how, facts)
+def _whole(source: Source) -> pd.DataFrame:
+    """All rows of a source: columns as numbers if all parts are."""
+    batches = [batch.columns for batch in source.batches(source.names)]
+    return pd.DataFrame(
+        {name: _together([batch[name] for batch in batches]) for name in source.names}
+    )
+
+
+def _together(parts: Sequence[pd.Series]) -> pd.Series:
+    if {part.dtype.kind for part in parts} <= {"i", "f"} and parts:
+        return pd.concat(parts, ignore_index=True)
+    objects = [pd.Series([], dtype=object), *(part.astype(object) for part in parts)]
+    return pd.concat(objects, ignore_index=True)
 
 
 @own_errors()
@@ -317,60 +329,25 @@ def _first_names(paths: Sequence[Path], how: Dialect) -> list[str]:
 # Text
 
 
-def _read_text(paths: Sequence[Path], how: Dialect, facts: Facts | None) -> pd.DataFrame:
-    if facts is None:
-        return _inferred(paths, how)
-    source = CsvSource(paths, facts, how)
-    batches = [batch.columns for batch in source.batches(source.names)]
-    return pd.DataFrame(
-        {name: _together([batch[name] for batch in batches]) for name in source.names}
-    )
-
-
-def _together(parts: Sequence[pd.Series]) -> pd.Series:
-    """The cells of all parts, as numbers if all of them are."""
-    if {part.dtype.kind for part in parts} <= {"i", "f"} and parts:
-        return pd.concat(parts, ignore_index=True)
-    objects = [pd.Series([], dtype=object), *(part.astype(object) for part in parts)]
-    return pd.concat(objects, ignore_index=True)
-
-
 def _inferred(paths: Sequence[Path], how: Dialect) -> pd.DataFrame:
     """The table with the types that its cells have, to detect types by.
 
-    A column with a text such as 0123 is one of texts: as numbers they would lose the zero. So is
-    one of TRUE and FALSE, which are kept as they are written.
+    They are numbers, True and False, and else text, as a cell such as 0123 would lose its zero.
     """
-    files = [TextFile.at(path, how) for path in paths]
-    orders = orders_in(files, how, None)
-    names = orders[0]
-    how.check_dtypes(names)
-    how.check_decimal(files[0].sep, names, None)
-    options: dict[str, Any] = {
-        "header": 0 if how.has_header else None,
-        "na_values": missing_words(None, how.na),
-        "float_precision": "round_trip",
-    }
-    each = list(zip(files, orders, strict=True))
-    written = pd.concat([file.parsed(dtype=str, names=own, **options) for file, own in each])
-    as_text = {
-        name: str
-        for name in names
-        if how.stays_text(name)
-        or written_with_zeros(cast(pd.Series, written[name]))
-        or {*written[name].dropna().unique()} in ({"TRUE", "FALSE"}, {"true", "false"})
-    }
-    parts = [file.parsed(dtype=as_text, names=own, **options) for file, own in each]
-    parts = [part for part in parts if len(part)] or parts  # a file without rows says no type
-    table = pd.concat(parts, ignore_index=True)
-    for name in names:
-        if len({part[name].dtype == object for part in parts}) > 1:  # numbers in some files alone
-            table[name] = written[name].array
-    for name in names if how.thousands is not None else []:
-        column = cast(pd.Series, written[name])
-        if name not in as_text and are_numbers(column, signs_of(how)):
-            table[name] = pd.to_numeric(numbers(column, signs_of(how)))
-    return table
+    names, plain = _first_names(paths, how), replace(how, dtypes={})
+    how.check_decimal(TextFile.at(paths[0], how).sep, names, None)
+    kinds = {name: {"sdtype": "datetime"} for name in names}  # text, where NA is missing
+    written = _whole(CsvSource(paths, kinds, plain))
+    for name in (each for each in names if not how.stays_text(each)):
+        cells = pd.Series(written[name].dropna().unique())
+        if {*cells} <= {"True", "False"}:
+            kinds[name] = {"sdtype": "boolean"}
+        finite: Any = cells[~cells.str.lower().str.lstrip("+-").isin(["inf", "infinity"])]
+        if are_numbers(finite, signs_of(how)) and not written_with_zeros(finite):
+            kinds[name] = {"sdtype": "numerical"}
+    table = _whole(CsvSource(paths, kinds, plain))
+    numeric = [name for name, own in kinds.items() if own["sdtype"] == "numerical"]
+    return table.assign(**{n: pd.to_numeric(table[n], errors="coerce") for n in numeric})
 
 
 # Workbooks
@@ -395,7 +372,7 @@ def _parsed_sheet(path: Path, how: Dialect) -> pd.DataFrame:
     return kept.iloc[: max(len(kept) - how.skip_footer, int(how.has_header))]
 
 
-def _read_workbook(paths: Sequence[Path], how: Dialect, facts: Facts | None) -> pd.DataFrame:
+def _read_workbook(paths: Sequence[Path], how: Dialect, facts: Facts | None = None) -> pd.DataFrame:
     how.check_header(facts)  # before a cell is read
     cells = _parsed_sheet(paths[0], how)
     names = named(how, _first_cells(cells), facts)
@@ -497,8 +474,8 @@ def as_texts(column: pd.Series) -> pd.Series:
 # Parquet
 
 
-def _read_parquet(paths: Sequence[Path], how: Dialect, facts: Facts | None) -> pd.DataFrame:
-    del how, facts  # a schema has the types
+def _read_parquet(paths: Sequence[Path], how: Dialect) -> pd.DataFrame:
+    del how  # a schema has the types
     parts = []
     for path in paths:
         with parsing(path, "Parquet"):

@@ -24,7 +24,7 @@ from sdv_privpgd.columns.encoding import encode_table
 from sdv_privpgd.columns.facts import CategoryFacts, ColumnFacts, DateFacts, NumberFacts, single
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.constraints.repair import ConstraintError, Predicate
-from sdv_privpgd.constraints.rules import Combinations, OneHot, Order, Rule, possible_of
+from sdv_privpgd.constraints.rules import Combinations, Order, Rule, possible_of
 
 _LABELS = ("categorical", "ordinal", "boolean")
 
@@ -181,8 +181,10 @@ class OneHotEncoding(Constraint):
 
     def rules(self, columns: Mapping[str, Column]) -> Sequence[Rule]:
         own = [columns[name] for name in self.columns]
-        zero, one = (tuple(_single(column, value) for column in own) for value in (0, 1))
-        return [OneHot(self.columns, zero, one)]
+        zero, one = (np.array([_code(column, value) for column in own]) for value in (0, 1))
+        codes = np.where(np.eye(len(own), dtype=bool), one, zero)
+        codes = codes[(codes >= 0).all(axis=1)]
+        return [Combinations(self.columns, tuple(each.size for each in own), codes, tied=True)]
 
 
 class Decides(Constraint):
@@ -309,15 +311,15 @@ class ProgrammableConstraint(Decides):
         object.__setattr__(self, "name", own)
 
 
-def _single(column: Column, value: int) -> np.ndarray:
-    """Returns which codes of a column are cells of one value alone, this one; bool."""
+def _code(column: Column, value: int) -> int:
+    """Returns the code of a column that is a cell of this value alone; -1 if there is none."""
     codes, decoder = np.arange(column.num_values), decoder_for(column)
     first, last = (
         decoder.decode(codes, np.full(codes.shape, position)).astype(object)
         for position in (0.0, BELOW_ONE)
     )
     is_value = (first.eq(value) & last.eq(value)).to_numpy(dtype=bool)
-    return np.append(is_value, np.zeros(column.size - column.num_values, dtype=bool))
+    return int(codes[is_value][0]) if is_value.any() else -1
 
 
 _IN_2000 = 946_684_800 * 10**9

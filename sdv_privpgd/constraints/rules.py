@@ -13,6 +13,7 @@ from itertools import chain, combinations
 from typing import Any, Protocol
 
 import numpy as np
+import pandas as pd
 
 from sdv_privpgd.base.domain import Clique, Domain
 from sdv_privpgd.columns.bins import BELOW_ONE, Categories, Reals
@@ -46,62 +47,32 @@ class Rule(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Combinations:
-    """Some columns together have one of the listed combinations of codes, shape (entry, column)."""
+    """Some columns together have one of the listed combinations of codes, shape (entry, column).
+
+    Where columns are ``tied`` in pairs, a table of all of them says no more.
+    """
 
     names: Clique
     sizes: tuple[int, ...]
     codes: np.ndarray
+    tied: bool = False
 
     def allows(self, codes: Mapping[str, np.ndarray]) -> np.ndarray:
-        rows = np.stack([codes[name] for name in self.names], axis=1)
-        _, keys = np.unique(np.concatenate([rows, self.codes]), axis=0, return_inverse=True)
-        keys = keys.reshape(-1)
-        return np.isin(keys[: len(rows)], keys[len(rows) :])
+        rows = pd.MultiIndex.from_arrays([codes[name] for name in self.names])
+        return rows.isin(pd.MultiIndex.from_arrays(list(self.codes.T)))
 
     def possible(self) -> dict[Clique, np.ndarray]:
-        """The listed cells of each pair, and of all columns together."""
+        """The listed cells of each pair, and of all columns together if they say more."""
         # A table of several columns with more cells than this is represented by its pairs.
         largest = 1 << 22
         axes: list[Iterable[int]] = list(combinations(range(len(self.names)), 2))
-        if np.prod(self.sizes, dtype=float) <= largest and len(self.names) != 2:
+        if not self.tied and np.prod(self.sizes, dtype=float) <= largest and len(self.names) != 2:
             axes.append(range(len(self.names)))
         found = {}
         for clique in map(list, axes):
             allowed = np.zeros([self.sizes[axis] for axis in clique], dtype=bool)
             allowed[tuple(self.codes[:, clique].T)] = True
             found[tuple(self.names[axis] for axis in clique)] = allowed
-        return found
-
-
-@dataclass(frozen=True, eq=False)
-class OneHot:
-    """Exactly one of the columns is 1, and the others are 0.
-
-    ``zero`` and ``one`` mark the codes of each column that are these values, bool.
-    """
-
-    names: Clique
-    zero: tuple[np.ndarray, ...]
-    one: tuple[np.ndarray, ...]
-
-    def allows(self, codes: Mapping[str, np.ndarray]) -> np.ndarray:
-        ones = np.stack([one[codes[name]] for name, one in zip(self.names, self.one, strict=True)])
-        zeros = np.stack(
-            [zero[codes[name]] for name, zero in zip(self.names, self.zero, strict=True)]
-        )
-        return (ones | zeros).all(axis=0) & (ones.sum(axis=0) == 1)
-
-    def possible(self) -> dict[Clique, np.ndarray]:
-        """The cells of each pair that can hold rows."""
-        found = {}
-        for i, j in combinations(range(len(self.names)), 2):
-            one, zero = self.one, self.zero
-            allowed = np.logical_or(
-                np.logical_and.outer(one[i], zero[j]), np.logical_and.outer(zero[i], one[j])
-            )
-            if len(self.names) > 2:
-                allowed |= np.logical_and.outer(zero[i], zero[j])
-            found[self.names[i], self.names[j]] = allowed
         return found
 
 

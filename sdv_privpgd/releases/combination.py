@@ -21,7 +21,6 @@ from dataclasses import dataclass
 from datetime import date
 from importlib.metadata import version
 from pathlib import Path
-from textwrap import fill
 from types import MappingProxyType
 from typing import Any
 
@@ -55,17 +54,19 @@ from sdv_privpgd.privacy.queries import (
 from sdv_privpgd.releases.site import seen
 from sdv_privpgd.releases.site_release import Measured, Site, order_facts
 from sdv_privpgd.report.about import About, assumed_section, facts_about, promise_of
-from sdv_privpgd.report.page import Details, Facts, Page, Part, Report, Section, Text, long_table
-from sdv_privpgd.report.privacy import (
-    WIDTH,
-    events,
-    first_line,
-    in_words,
-    ledger_table,
-    privacy_report,
-    worth_a_look,
+from sdv_privpgd.report.page import (
+    Details,
+    Facts,
+    Page,
+    Part,
+    Report,
+    Section,
+    Text,
+    as_text,
+    long_table,
 )
-from sdv_privpgd.report.release import model_sections, overview, visits_sections
+from sdv_privpgd.report.privacy import first_line, ledger_table, legend, privacy_report
+from sdv_privpgd.report.release import model_sections, noted, overview, visits_sections
 from sdv_privpgd.synthesize.engine import Engine
 
 
@@ -100,9 +101,9 @@ class ModelledTables(SampledTable):
     @abstractmethod
     def _report(self) -> Report: ...
 
-    @abstractmethod
     def privacy_report(self) -> str:
-        """The text of ``report``."""
+        """The text of ``report``: all but its pictures."""
+        return self._report().text
 
     def _reported(
         self,
@@ -118,20 +119,23 @@ class ModelledTables(SampledTable):
         shown, folded = model_sections(self.fitted.release, self.fitted.schema)
         line, worth = overview(self.fitted.schema, about, self.warnings)
         summary = {
+            "program": f"sdv-privpgd {version('sdv-privpgd')}",
             "rows": f"{self.fitted.num_rows or 0:,}",
             "columns": f"{len(about.columns):,}",
             **numbers,
             "made on": about.date,
             "rows made by": about.method.parts[-1],
         }
+        tiles = Facts([*summary.items()])
         page = Page(
             title=title,
-            lead=[Text(line), *lead, Facts([*summary.items()])],
+            lead=[Text(line), *lead, tiles],
             sections=[*shown, *worth, *sections, *folded],
         )
+        text = as_text([*lead, Text(title), tiles, *sections, *noted(self.warnings)])
         known = {"public": True, **facts_about(about, self.fitted.release)}
         known["warnings"] = list(self.warnings)
-        return Report(text=self.privacy_report(), page=page, facts={**known, **facts})
+        return Report(text=text, page=page, facts={**known, **facts})
 
     def about(self, table: str) -> About:
         """What a page says of the model at its head."""
@@ -340,24 +344,6 @@ class CombinedTable(ModelledTables):
         sites = [{"site": each.name, **promise_of(each.ledger)} for each in self.sites]
         return {**promise_of(_worst(self.sites)), "sites": sites}
 
-    def privacy_report(self) -> str:
-        program = f"Privacy report (sdv-privpgd {version('sdv-privpgd')})"
-        first = self.sites[0]
-        paragraphs = [
-            *(fill(part.text, WIDTH) for part in self._whose_rows()),
-            f"{program}: {len(self.sites)} sites",
-            *(fill(sentence, WIDTH) for sentence in self._promises()),
-            *(
-                f"{each.name}: {each.rows_in_words} rows, measured on {each.date}\n"
-                f"({each.ledger.spent():.6g}, {each.ledger.delta:g})-differential privacy, "
-                f"{in_words(each.ledger.adjacency)}, for {each.ledger.unit}"
-                for each in self.sites
-            ),
-            f"What was asked of {first.name}'s table; the page and the numbers have the other "
-            f"sites' ledgers.\n\n{events(first.ledger)}",
-        ]
-        return "\n\n".join([*paragraphs, *worth_a_look(self.warnings)])
-
     def _report(self) -> Report:
         about, at_one, at_all = self.about("several sites"), self.epsilon(), self._at_most()
         rows = [
@@ -380,7 +366,7 @@ class CombinedTable(ModelledTables):
             "Every question that was put to the confidential tables, in order, site by site. "
             "The program of each site has kept this ledger."
         )
-        ledgers: list[Part] = [Text(note)]
+        ledgers: list[Part] = [Text(note), legend(*(each.ledger for each in self.sites))]
         for each in self.sites:
             ledgers += [
                 Text(f"{each.name}: {each.strategy}", quiet=True),

@@ -5,9 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from fractions import Fraction
-from importlib.metadata import version
 from pathlib import Path
-from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -33,7 +31,6 @@ from sdv_privpgd.releases.tidy_tables import (
 )
 from sdv_privpgd.report.about import facts_in_words
 from sdv_privpgd.report.page import Report, Section, Text, long_table
-from sdv_privpgd.report.privacy import WIDTH, worth_a_look
 from sdv_privpgd.synthesize.engine import Engine
 
 _NO_LEDGER = PrivacyLedger(
@@ -98,14 +95,6 @@ class PublishedTables(ModelledTables):
     def _promise(self) -> dict[str, Any]:
         return {"publisher": self.publisher}
 
-    def privacy_report(self) -> str:
-        """The text of ``report``: the guarantee, if there is one, is the publisher's."""
-        program = f"Privacy report (sdv-privpgd {version('sdv-privpgd')}): published tables"
-        lines = [f"{e.name}: {e.num_cells:,} cells, noise sd {e.noise}" for e in self.tables]
-        guarantee = [fill(sentence, WIDTH) for sentence in self._whose_guarantee()]
-        shown = "\n".join(fill(line, WIDTH, subsequent_indent="  ") for line in lines)
-        return "\n\n".join([program, *guarantee, shown, *worth_a_look(self.warnings)])
-
     def _report(self) -> Report:
         about = self.about(f"tables of {self.publisher}")
         declared = [
@@ -126,7 +115,6 @@ class PublishedTables(ModelledTables):
             numbers={
                 "published by": self.publisher,
                 "tables": f"{len(tables):,}",
-                "program": f"sdv-privpgd {version('sdv-privpgd')}",
             },
             sections=[
                 Section("Whose guarantee it is", guarantee),

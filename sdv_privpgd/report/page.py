@@ -261,6 +261,20 @@ class Report:
     page: Page
     facts: Mapping[str, Any]
 
+    @classmethod
+    def of(
+        cls,
+        title: str,
+        lead: Sequence[Part],
+        sections: Sequence[Section],
+        facts: Mapping[str, Any],
+        first: Sequence[Part] = (),
+    ) -> "Report":
+        """A public report whose text has all that stands on its page, and ``first`` before all."""
+        page = Page(title=title, lead=[*first, *lead], sections=sections)
+        text = as_text([*first, Text(title), *lead, *sections])
+        return cls(text=text, page=page, facts={"public": True, **facts})
+
     def __str__(self) -> str:
         return self.text
 

@@ -24,7 +24,7 @@ from sdv_privpgd.report.page import (
     as_text,
     long_table,
 )
-from sdv_privpgd.report.privacy import events, first_line, in_words, ledger_table
+from sdv_privpgd.report.privacy import first_line, in_words, ledger_table, legend
 
 _FEWER_THAN_NOISE = 1 / math.sqrt(2 * math.pi)
 """The displaced part of the rows where a pair's cells hold, on average, as many rows as their
@@ -341,13 +341,13 @@ def plan_report(
     said = [*map(Text, notes)]
     opening = [Text(f"{title}: no table was asked, nothing was spent"), Text(asked)]
     known = Facts([("rows assumed", f"{num_rows:,}"), ("epsilon", f"{ledger.epsilon:g}")])
-    text = as_text([*first_line(ledger), *opening]), events(ledger), as_text([*shown, *said])
+    asked_of: list[Part] = [ledger_table(ledger), legend(ledger)]
     return Report(
-        text="\n\n".join(filter(None, text)),
+        text=as_text([*first_line(ledger), *opening, *asked_of, *shown, *said]),
         page=Page(
             title=title,
             lead=[*first_line(ledger), known, *opening, *said],
-            sections=[*shown, Section("What would be asked of the table", [ledger_table(ledger)])],
+            sections=[*shown, Section("What would be asked of the table", asked_of)],
         ),
         facts={
             "report": "plan",

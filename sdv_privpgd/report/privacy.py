@@ -30,13 +30,11 @@ from sdv_privpgd.report.page import (
     Details,
     Facts,
     Items,
-    Page,
     Part,
     Report,
     Section,
     Table,
     Text,
-    aligned,
     as_text,
 )
 from sdv_privpgd.report.warnings import OPENING
@@ -65,8 +63,8 @@ _LEGEND: tuple[str, ...] = (
     "replaced, added: how far one person can move the answers of an entry together (their L2 "
     "sensitivity), where rows are replaced, and where they are added or removed.",
     "noise sd: the standard deviation of the noise in each of the numbers.",
-    "share: of the budget. Its unit is mu², (sensitivity / noise sd) squared, which adds up over "
-    "questions; all of it is the epsilon at this delta.",
+    "share: of the budget, in mu², (sensitivity / noise sd) squared, which adds up over questions; "
+    "all of it is the epsilon at this delta.",
 )
 
 _CHOICES: str = (
@@ -225,7 +223,7 @@ def privacy_report(ledger: PrivacyLedger, *, notes: Sequence[str] = ()) -> str:
         f"{in_words(ledger.adjacency)}, for {ledger.unit}\n"
         f"Asked for   epsilon {ledger.epsilon:g}, delta {ledger.delta:g}",
         "\n".join(fill(said, WIDTH) for said in covered),
-        events(ledger),
+        as_text([ledger_table(ledger), legend(ledger)]),
         f"Spent       {_share(ledger.mu_squared, ledger)} of mu² = {float(ledger.budget):.6g}\n"
         + fill(under_other(ledger), WIDTH),
         fill(not_covered(ledger), WIDTH),
@@ -291,26 +289,17 @@ def purpose(charge: Charge) -> str:
     return f"{charge.what} ({charge.num_queries:,} questions)"
 
 
-def events(ledger: PrivacyLedger) -> str:
-    """A table of the charges with its legend; equal charges share an entry."""
-    header = ("question", "mechanism", "values", "replaced", "added", "noise sd", "share")
-    entries = [(*entry, share) for *entry, _, share in _entries(ledger)]
-    legend = [*_LEGEND]
-    if any(charge.temperature is not None for charge in ledger.charges):
-        legend.append(_CHOICES)
-    if any(charge.mechanism == TRAINED for charge in ledger.charges):
-        legend.append(_WEAKER)
-    table = aligned(Table("", header, entries, texts=2))
-    return "\n".join([table, "", *(fill(each, WIDTH) for each in legend)])
+def legend(*ledgers: PrivacyLedger) -> Items:
+    """What the columns of ``ledger_table`` are."""
+    charges = [charge for ledger in ledgers for charge in ledger.charges]
+    chosen = any(charge.temperature is not None for charge in charges)
+    trained = any(charge.mechanism == TRAINED for charge in charges)
+    return Items([*_LEGEND, *[_CHOICES] * chosen, *[_WEAKER] * trained])
 
 
 def ledger_table(ledger: PrivacyLedger) -> Table:
     """Each use of the budget: the question, how it was answered and what that cost."""
-    header = (
-        *("question", "mechanism", "values"),
-        *("sensitivity, L2, replaced", "sensitivity, L2, added"),
-        *("noise sd, per value", "mu²", "share of budget"),
-    )
+    header = ("question", "mechanism", "values", "replaced", "added", "noise sd", "mu²", "share")
     return Table("The ledger", header, list(_entries(ledger)), texts=2)
 
 
@@ -416,6 +405,7 @@ def ledger_section(ledger: PrivacyLedger) -> Section:
                 "about it left the fit, and no question was asked that the budget did not cover."
             ),
             ledger_table(ledger),
+            legend(ledger),
             Text(under_other(ledger), quiet=True),
             Details("The report as plain text", privacy_report(ledger)),
             Details("The ledger as JSON, exact", ledger.to_json()),
@@ -513,21 +503,16 @@ def release_entry(
 def ledger_report(history: History, name: str) -> Report:
     """A page of the ledger: its releases, what each cost, the sum so far, and what is left."""
     ledger, left = history.ledger, history.left
-    rows, whats, told, so_far, deltas = [], [], [], Fraction(0), Fraction(0)
+    rows, whats, so_far, deltas = [], [], Fraction(0), Fraction(0)
     for each in history.releases:
         mu_squared, own = _cost(each)
         so_far, deltas = so_far + mu_squared, deltas + own
-        cost, delta, mu = (f"{each[number]:.4g}" for number in _NUMBERS)
-        together = f"{_epsilon(so_far, ledger.delta, deltas):.4g}"
+        numbers = *map(each.get, _NUMBERS), _epsilon(so_far, ledger.delta, deltas)
         said = [each[fact] for fact in ("name", "date", "method")]
-        rows.append([*said, cost, delta, mu, together])
+        rows.append([*said, *(f"{number:.4g}" for number in numbers)])
         whats.append(
             f"{each['name']} protects {each['unit']}. Release: {each['release']}. By "
             f"{each['program']}."
-        )
-        told.append(
-            f"{each['name']} ({each['date']}, {each['method']}): epsilon {cost} at delta "
-            f"{delta}, mu {mu}; epsilon {together} so far. It{whats[-1].removeprefix(each['name'])}"
         )
     glance = [
         ("releases", f"{len(rows):,}"),
@@ -548,7 +533,6 @@ def ledger_report(history: History, name: str) -> Report:
     ]
     facts = {
         "report": "ledger",
-        "public": True,
         "releases": list(history.releases),
         "epsilon_spent": ledger.spent(),
         "delta": ledger.delta,
@@ -557,8 +541,7 @@ def ledger_report(history: History, name: str) -> Report:
         "notes": notes,
         "ledger": ledger.to_dict(),
     }
-    text = as_text([Text(title), *lead, Items(told), *map(Text, (_ADDS_UP, *notes))])
-    return Report(text=text, page=Page(title=title, lead=lead, sections=sections), facts=facts)
+    return Report.of(title, lead, sections, facts)
 
 
 def _notes(history: History, mu_squared: Fraction, deltas: Fraction) -> list[str]:

@@ -339,7 +339,6 @@ def officer_report(
     ]
     summary = {
         "report": "officer",
-        "public": True,
         "table": about.table,
         "date": about.date,
         "program": program,
@@ -352,8 +351,7 @@ def officer_report(
         "privacy_notice": privacy_notice(ledger),
         "ledger": ledger.to_dict(),
     }
-    text = as_text([Text(title), *lead, *sections])
-    return Report(text=text, page=Page(title=title, lead=lead, sections=sections), facts=summary)
+    return Report.of(title, lead, sections, summary)
 
 
 def attackers_gains(ledger: PrivacyLedger) -> list[tuple[str, float, float]]:

@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.answering import simulated
-from benchmarks.experiment import options, quiet
+from benchmarks.experiment import options, quiet, values_of
 from sdv_privpgd import Boolean, Categorical, Numerical, fit_table
 from sdv_privpgd.benchmark.tables import rows_and_facts
 from sdv_privpgd.inference import Criterion
@@ -172,18 +172,8 @@ def _is_met(asked, value, truth):
 def _value(asked, rows):
     if asked.what == "coefficient":
         return _coefficient(asked, rows)
-    values = []
-    for group in asked.groups:
-        base = rows[_are(rows, group["among"])]
-        met = _are(base, group["where"])
-        asked_of = pd.Series(met) if asked.what == "share" else base.loc[met, asked.of]
-        values.append(asked_of.mean())  # NaN of none
-    return float(values[0] - sum(values[1:]))
-
-
-def _are(rows, conditions):
-    each = [rows[name] == value for name, value in (conditions or {}).items()]
-    return np.logical_and.reduce([np.ones(len(rows), dtype=bool), *each])
+    first, *rest = (values_of(rows, asked.what, asked.of, **own).mean() for own in asked.groups)
+    return float(first - sum(rest))
 
 
 def _coefficient(asked, rows):

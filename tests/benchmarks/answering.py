@@ -19,55 +19,35 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from benchmarks.experiment import options, quiet
+from benchmarks.experiment import options, quiet, values_of
 from sdv_privpgd import Boolean, Categorical, Numerical, fit_table
 from sdv_privpgd.inference.intervals import KINDS
 
 _LEVEL = 0.95
 
 
-def _share(ward=None, smokes=True):
-    among = {} if ward is None else {"among": {"ward": ward}}
-
-    def of(rows):
-        rows = rows if ward is None else rows[rows["ward"] == ward]
-        return float((rows["smokes"] == smokes).mean())
-
-    return "share", {"where": {"smokes": smokes}, **among}, of
-
-
-def _mean(name, ward=None):
-    where = {} if ward is None else {"where": {"ward": ward}}
-    return (
-        "mean",
-        {"of": name, **where},
-        lambda rows: float((rows if ward is None else rows[rows["ward"] == ward])[name].mean()),
-    )
-
-
-def _quantile(name, q):
-    rank = {"q": q, "method": "inverted_cdf"}
-    return "quantile", {"of": name, "q": q}, lambda rows: float(np.quantile(rows[name], **rank))
-
-
 _MINUS, _OVER = operator.sub, operator.truediv
+_A, _B, _C = ({"where": {"smokes": True}, "among": {"ward": ward}} for ward in "ABC")
+_ALL, _REST = ({"where": {"smokes": is_so}} for is_so in (True, False))
+_AGE = {"of": "age"}
+_AGE_A, _AGE_B = ({**_AGE, "where": {"ward": ward}} for ward in "AB")
 _PAIRS = {
-    "a share less its rest": (_share(), _share(smokes=False), _MINUS),
-    "shares, two groups": (_share("A"), _share("B"), _MINUS),
-    "shares, a small group": (_share("C"), _share("A"), _MINUS),
-    "shares, group and all": (_share("A"), _share(), _MINUS),
-    "risk ratio": (_share("A"), _share("B"), _OVER),
-    "risk ratio, small group": (_share("C"), _share("A"), _OVER),
-    "risk ratio, group and all": (_share("A"), _share(), _OVER),
-    "means, two groups": (_mean("age", "A"), _mean("age", "B"), _MINUS),
-    "means, group and all": (_mean("age", "A"), _mean("age"), _MINUS),
-    "ratio of means": (_mean("age", "A"), _mean("age", "B"), _OVER),
+    "a share less its rest": ("share", _ALL, _REST, _MINUS),
+    "shares, two groups": ("share", _A, _B, _MINUS),
+    "shares, a small group": ("share", _C, _A, _MINUS),
+    "shares, group and all": ("share", _A, _ALL, _MINUS),
+    "risk ratio": ("share", _A, _B, _OVER),
+    "risk ratio, small group": ("share", _C, _A, _OVER),
+    "risk ratio, group and all": ("share", _A, _ALL, _OVER),
+    "means, two groups": ("mean", _AGE_A, _AGE_B, _MINUS),
+    "means, group and all": ("mean", _AGE_A, _AGE, _MINUS),
+    "ratio of means": ("mean", _AGE_A, _AGE_B, _OVER),
 }
 _ALONE = {
-    "mean of found money": _mean("found"),
-    "median of found money": _quantile("found", 0.5),
-    "90 % of found money": _quantile("found", 0.9),
-    "99 % of found money": _quantile("found", 0.99),
+    "mean of found money": ("mean", {}),
+    "median of found money": ("quantile", {"q": 0.5}),
+    "90 % of found money": ("quantile", {"q": 0.9}),
+    "99 % of found money": ("quantile", {"q": 0.99}),
 }
 
 
@@ -132,14 +112,22 @@ def _asked(table, people, epsilon):
             table[["found", "ward"]], {"found": Numerical(), "ward": known["ward"]}, **how
         )
     found = {}
-    for name, ((what, one, of_one), (_, two, of_two), combine) in _PAIRS.items():
+    for name, (what, one, two, combine) in _PAIRS.items():
         answer = combine(pairs.answer(what, **one), pairs.answer(what, **two))
         naive = replace(answer.statistic, correlations=dict.fromkeys(KINDS, 0.0))
-        truths = [combine(of_one(each), of_two(each)) for each in (table, people)]
+        truths = [
+            combine(*(values_of(each, what, **own).mean() for own in (one, two)))
+            for each in (table, people)
+        ]
         found[name] = _held(answer.statistic, naive, truths)
-    for name, (what, one, of_one) in _ALONE.items():
-        answer, naive = (money.answer(what, **one, clipped=clipped) for clipped in (False, True))
-        found[name] = _held(answer.statistic, naive.statistic, [of_one(table), of_one(people)])
+    for name, (what, rank) in _ALONE.items():
+        answer, naive = (money.answer(what, of="found", **rank, clipped=c) for c in (False, True))
+        amounts = (each["found"] for each in (table, people))
+        truths = [
+            float(np.quantile(each, **rank, method="inverted_cdf") if rank else each.mean())
+            for each in amounts
+        ]
+        found[name] = _held(answer.statistic, naive.statistic, truths)
     return found
 
 

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from sdv_privpgd import Between
 from sdv_privpgd.benchmark.fits import FOLDER, PeakMemory, Stopwatch, fit_dataset, print_table
 from sdv_privpgd.methods import Method, PrivPGD
 from sdv_privpgd.methods.pipeline import Release
@@ -128,6 +129,25 @@ def quiet() -> Iterator[None]:
             yield
         finally:
             logging.disable(logging.NOTSET)
+
+
+def met(rows: Any, where: Mapping[str, Any] | None) -> np.ndarray:
+    """Whether each row of a table has these values, or lies in these ranges."""
+    found = np.ones(len(rows), dtype=bool)
+    for name, wish in (where or {}).items():
+        own = rows[name]
+        if isinstance(wish, Between):
+            low = -np.inf if wish.low is None else wish.low
+            own, wish = own.between(low, np.inf if wish.high is None else wish.high), True
+        found &= (own == wish).to_numpy(bool)
+    return found
+
+
+def values_of(rows: Any, what: str, of: str | None = None, where=None, among=None) -> np.ndarray:
+    """The values of rows whose mean a share or a mean is."""
+    if what == "share":
+        return met(rows[met(rows, among)], where).astype(float)
+    return rows[of].to_numpy(float)[met(rows, where)]
 
 
 def parts_of(facts: Mapping[str, Mapping]) -> tuple[dict[str, dict], dict[str, dict]]:

@@ -15,52 +15,21 @@ tables in cells made of both tables' values; ``tail`` says how far the ends of c
 lie off (``metrics.learning``). ``--times`` samples so many times the fitted rows. Not private.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
-import pandas as pd
 
 from benchmarks.experiment import means, options, particles, quiet
 from sdv_privpgd import fit_table
 from sdv_privpgd.benchmark.fits import Stopwatch
-from sdv_privpgd.benchmark.tables import SPLIT_SEED, TABLES, TEST_SHARE, columns_of, rows_and_facts
-from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.benchmark.tables import SPLIT_SEED, columns_of, load
+from sdv_privpgd.columns.vocabulary import words_of
 from sdv_privpgd.methods.method import method_of
 from sdv_privpgd.metrics.learning import learning_scores, usefulness
 from sdv_privpgd.metrics.values import Described
 
 _STRATEGIES = ("MST", "AIM", "MWEM", "Independent")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Task:
-    """A table, what is declared of it, and its rows to fit and to test."""
-
-    label: str
-    facts: Mapping[str, Mapping]
-    columns: list[Described]
-    train: pd.DataFrame
-    test: pd.DataFrame
-
-    @classmethod
-    def of(cls, name, folder, num_rows=None):
-        """The task of one of ``TABLES``, or of ``num_rows`` of its rows."""
-        from sklearn.model_selection import train_test_split
-
-        frame, facts = rows_and_facts(name, folder)
-        if num_rows is not None and num_rows < len(frame):
-            frame = frame.sample(n=num_rows, random_state=SPLIT_SEED)
-        places = np.arange(len(frame))
-        train, test = train_test_split(places, test_size=TEST_SHARE, random_state=SPLIT_SEED)
-        return cls(
-            label=TABLES[name].label,
-            facts=facts,
-            columns=[Described.of(column) for column in Schema.from_sdv(facts).columns],
-            train=frame.take(train),
-            test=frame.take(test),
-        )
 
 
 @options(
@@ -69,7 +38,12 @@ class Task:
 )  # fmt: skip
 def rows(given):
     for name in given.tables:
-        task = Task.of(name, given.data, given.rows)
+        table = load(name, given.data, cells=32)
+        if given.rows is not None and given.rows < len(table.frame):
+            frame = table.frame.sample(n=given.rows, random_state=SPLIT_SEED)
+            table = replace(table, frame=frame)
+        train, test = table.split()
+        task = table, train, columns_of(test), [*map(Described.of, table.schema.columns)]
         runs = [("Real", np.inf)] if "Real" in given.arms else []
         runs += product([arm for arm in given.arms if arm != "Real"], given.epsilons)
         for arm, epsilon in runs:
@@ -83,48 +57,48 @@ def rows(given):
 
 def _run(task, arm, epsilon, seed, given):
     """The scores of one fit."""
-    watch, test = Stopwatch(), columns_of(task.test)
+    watch, (table, train, test, columns) = Stopwatch(), task
     if arm == "DP-EBM":
-        found = _scores_of_dp_ebm(task, epsilon)
+        found = _scores_of_dp_ebm(table, columns_of(train), test, columns, epsilon)
         watch.lap("fit_s")
         return {**found, **watch.seconds}
-    rows = task.train if arm == "Real" else _synthetic(task, arm, epsilon, seed, given)
+    rows = train if arm == "Real" else _synthetic(table, train, arm, epsilon, seed, given)
     watch.lap("fit_s")
-    found = usefulness(task.columns, columns_of(rows), test, task.label, seed=seed)
+    found = usefulness(columns, columns_of(rows), test, table.label, seed=seed)
     return {**found, **watch.seconds}
 
 
-def _synthetic(task, arm, epsilon, seed, given):
+def _synthetic(table, train, arm, epsilon, seed, given):
     """As many rows as were fitted, or a multiple of that."""
     with quiet():
         fitted = fit_table(
-            task.train,
-            task.facts,
+            train,
+            {name: {"sdtype": own.sdtype, **words_of(own)} for name, own in table.facts.items()},
             epsilon,
             method=replace(
                 method_of(arm.lower() if arm in _STRATEGIES else "privpgd"),
                 engine=particles(given.num_particles, seed=seed),
                 num_bins=given.bins,
             ),
-            target=task.label if arm == "target" else None,
+            target=table.label if arm == "target" else None,
             seed=seed,
         )
-    return fitted.sample(given.times * len(task.train))
+    return fitted.sample(given.times * len(train))
 
 
-def _scores_of_dp_ebm(task, epsilon):
+def _scores_of_dp_ebm(table, train, test, columns, epsilon):
     """``learning_scores`` of DP-EBM with its defaults and delta 1e-5.
 
     The declared ranges are its bounds.
     """
     from interpret.privacy import DPExplainableBoostingClassifier, DPExplainableBoostingRegressor
 
-    (target,) = (column for column in task.columns if column.name == task.label)
-    features = [column for column in task.columns if column.name != task.label]
+    (target,) = (column for column in columns if column.name == table.label)
+    features = [column for column in columns if column.name != table.label]
     ranges = {
-        name: (facts["range_min"], facts["range_max"])
-        for name, facts in task.facts.items()
-        if facts["sdtype"] == "numerical"
+        name: tuple(map(float, own.ends))
+        for name, own in table.facts.items()
+        if own.sdtype == "numerical"
     }
     own = {
         "feature_types": ["continuous" if each.is_numeric else "nominal" for each in features],
@@ -137,10 +111,9 @@ def _scores_of_dp_ebm(task, epsilon):
         "delta": 1e-5,
     }
     if target.is_numeric:
-        low, high = ranges[task.label]
+        low, high = ranges[table.label]
         own |= {"privacy_target_min": low, "privacy_target_max": high}
         model = DPExplainableBoostingRegressor(**own)
     else:
         model = DPExplainableBoostingClassifier(**own)
-    rows = columns_of(task.train), columns_of(task.test)
-    return learning_scores(task.columns, *rows, task.label, models={"": model})
+    return learning_scores(columns, train, test, table.label, models={"": model})

@@ -26,6 +26,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from made_up import relationship
 
 from benchmarks.experiment import apart, means, options, quiet
 from benchmarks.simulated_families import hospital, shop, shown
@@ -228,15 +229,7 @@ def _metadata(declared, tree):
         tables[link.child]["columns"][link.key] = {"sdtype": "id"}
         tables[link.parent]["columns"][link.parent_key] = {"sdtype": "id"}
         tables[link.parent]["primary_key"] = link.parent_key
-    links = [
-        {
-            "parent_table_name": link.parent,
-            "child_table_name": link.child,
-            "parent_primary_key": link.parent_key,
-            "child_foreign_key": link.key,
-        }
-        for link in tree.links
-    ]
+    links = [relationship(e.parent, e.parent_key, e.child, e.key) for e in tree.links]
     return {"tables": tables, "relationships": links, "METADATA_SPEC_VERSION": "V1"}
 
 

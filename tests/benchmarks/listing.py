@@ -16,7 +16,7 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
-from benchmarks.experiment import options, quiet
+from benchmarks.experiment import options, quiet, values_of
 from sdv_privpgd import Between, Boolean, Categorical, Numerical, fit_table
 from sdv_privpgd.inference import Question
 from sdv_privpgd.privacy.accounting import mu_squared_of
@@ -96,24 +96,12 @@ def _fitted(real, questions, epsilon, given):
     found = {}
     for name, asked in _ASKED.items():
         low, high = fitted.answer(asked.what, of=asked.of, where=asked.where).interval("table")
-        if asked.of is None:
-            wishes = asked.where.items()
-            met = np.prod([_meeting(real[column], wish) for column, wish in wishes], 0)
-            unit = 1 / len(real) if asked.what == "share" else 1.0
-            true = met.sum() * unit
-        else:
-            unit = DECLARED[asked.of]["range_max"] / len(real)
-            true = real[asked.of].mean()
+        of_one = 1.0 if asked.of is None else DECLARED[asked.of]["range_max"]
+        unit = of_one if asked.what == "count" else of_one / len(real)
+        kind = "share" if asked.of is None else "mean"
+        true = values_of(real, kind, asked.of, asked.where).sum() * unit / of_one
         found[name] = ((high - low) / unit / alone, low <= true <= high)
     return {**found, "pairs": distance(real, made)}
-
-
-def _meeting(column, wish):
-    if not isinstance(wish, Between):
-        return (column == wish).to_numpy()
-    low, high = (column.min() if wish.low is None else wish.low,
-                 column.max() if wish.high is None else wish.high)  # fmt: skip
-    return column.between(low, high).to_numpy()
 
 
 def distance(real, made):

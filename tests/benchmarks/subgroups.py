@@ -17,7 +17,7 @@ from unittest import mock
 import numpy as np
 import pandas as pd
 
-from benchmarks.experiment import options, quiet
+from benchmarks.experiment import options, quiet, values_of
 from sdv_privpgd import Between, Boolean, Categorical, Numerical, fit_table
 from sdv_privpgd.inference import bootstrap as rules
 
@@ -105,31 +105,14 @@ def _asked(table, people, epsilon):
         answer = fitted.answer(what, **how)
         if answer.basis == "tables" or answer.statistic is None:
             continue
-        of_table, of_people = (_values(each, what, how).mean() for each in (table, people))
+        of_table, of_people = (values_of(each, what, **how).mean() for each in (table, people))
         ends = [answer.interval(kind, _LEVEL) for kind in ("table", "population")]
         low, high = ends[0]
         with mock.patch.multiple(rules, WIDER=1.0, SHRUNKEN=0.0):
             ends.append(answer.interval("table", _LEVEL))
-        own = _values(synthetic, what, how)
+        own = values_of(synthetic, what, **how)
         error = _DEVIATIONS * own.std() / np.sqrt(max(len(own), 1))
         ends.append((own.mean() - error, own.mean() + error))
         truths = (of_table, of_people, of_table, of_table)
         hits = [low <= true <= high for (low, high), true in zip(ends, truths, strict=True)]
         yield name, [*hits, (high - low) / abs(of_table)]
-
-
-def _values(rows, what, how):
-    """The values that the mean is of."""
-    met = _met(rows, how["where"])
-    if what == "share":
-        return met[_met(rows, how["among"])].astype(float)
-    return rows[how["of"]].to_numpy(float)[met]
-
-
-def _met(rows, where):
-    found = np.ones(len(rows), dtype=bool)
-    for name, wish in where.items():
-        own = rows[name]
-        is_range = isinstance(wish, Between)
-        found &= (own.between(wish.low, wish.high) if is_range else own == wish).to_numpy(bool)
-    return found

@@ -68,7 +68,9 @@ class TestBooks:
             header = next(line for line in text.splitlines() if line.startswith("question"))
             for word in ("values", "replaced", "noise sd", "share"):
                 assert word in header
-                assert any(line.startswith((f"{word}:", f"{word},")) for line in text.splitlines())
+                assert any(
+                    line.startswith((f"- {word}:", f"- {word},")) for line in text.splitlines()
+                )
             assert "e+" not in text
 
     def test_rows_per_person_scale_the_noise_and_seeds_do_not_reach_it(self):

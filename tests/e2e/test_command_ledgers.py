@@ -443,8 +443,8 @@ class TestAcrossTheYears:
         assert run("ledger", ledger, "--html", "page.html") == 0
         told, page = capsys.readouterr().out, (tmp_path / "page.html").read_text()
         names = ("out.csv", "finer.csv", "next.csv")
-        assert [told.index(f"- {name} (") for name in names] == sorted(
-            told.index(f"- {name} (") for name in names
+        assert [told.index(f"- {name} protects") for name in names] == sorted(
+            told.index(f"- {name} protects") for name in names
         )
         for name in names[:2]:
             card = json.loads((tmp_path / f"{name}.about.json").read_text())

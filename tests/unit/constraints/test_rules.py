@@ -9,7 +9,7 @@ from columns_of_words import numbers
 
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.columns.bins import Ticks
-from sdv_privpgd.constraints.rules import Combinations, OneHot, Order, groups, possible_of, settle
+from sdv_privpgd.constraints.rules import Combinations, Order, groups, possible_of, settle
 from sdv_privpgd.estimate.consistency import consistent_tables, emptied, few_choices, possible_cells
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.queries import MarginalQuery
@@ -98,8 +98,7 @@ def test_values_settle_by_either_moving():
 
 
 def test_one_column_is_hot():
-    masks = (np.array([True, False, False]), np.array([False, True, False]))
-    rule = OneHot(("a", "b", "c"), (masks[0],) * 3, (masks[1],) * 3)
+    rule = Combinations(("a", "b", "c"), (3,) * 3, np.eye(3, dtype=np.int64), tied=True)
     rows = np.array(list(product(range(3), repeat=3)))
     allowed = rule.allows(dict(zip("abc", rows.T, strict=True)))
     assert rows[allowed].tolist() == [[0, 0, 1], [0, 1, 0], [1, 0, 0]]
