@@ -279,6 +279,8 @@ class Curator(Opaque):
         Raises ``PrivacyBudgetError`` before the table is read if the budget is short.
         """
         scores = tuple(scores)
+        if not scores:
+            raise ValueError("Nothing to select from: scores is empty.")
         for score in scores:
             score.shape(self.domain)  # a mismatch is public, and raised before anything is spent
         if len(scores) == 1:

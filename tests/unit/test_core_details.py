@@ -163,7 +163,7 @@ class TestCurators:
         assert list(found) == ["y"]
         assert curator.ledger.charges[0].num_queries == 1
         assert curator_of().discover(PART, Fraction(1e-6), what="values") == {}
-        with pytest.raises(ValueError, match="empty"):
+        with pytest.raises(ValueError, match=r"^Nothing to select from: scores is empty\.$"):
             curator_of().select([], PART, what="x")
 
     def test_useless_noise_is_refused_by_name(self):
