@@ -16,6 +16,7 @@ from pandas.api.types import is_numeric_dtype
 
 from sdv_privpgd._lazy import need
 from sdv_privpgd.base import cached_property
+from sdv_privpgd.base.arguments import check_known
 from sdv_privpgd.base.words import grouped, in_columns, listed
 from sdv_privpgd.cli.input_files import (
     Typed,
@@ -246,10 +247,8 @@ def left_out(arguments: Namespace, names: Sequence[str]) -> list[str]:
 
 def _among(names: Collection[str], option: str, named: Sequence[str]) -> Sequence[str]:
     """The same names. Raises ``CommandError`` for one that is none of the columns."""
-    if unknown := [name for name in named if name not in names]:
-        raise CommandError(
-            f"{option} names {unknown!r}, which are no columns: choose from {list(names)!r}."
-        )
+    with own_errors(ValueError):
+        check_known(option, named, names, "columns")
     return named
 
 
