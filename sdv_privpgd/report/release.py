@@ -80,10 +80,10 @@ def release_report(
     if release is not None:
         folded.append(methods_section(about, release, ledger))
     line, worth = overview(schema, about, notes)
-    facts = subject(about, release, ledger.adjacency).facts
+    facts = [*subject(about, release), *guarantee_facts(ledger)]
     page = Page(
         title=f"Synthetic rows of {about.table!r}",
-        lead=[Text(line), Text(protected(ledger)), Facts([*facts, *guarantee_facts(ledger)])],
+        lead=[Text(line), Text(protected(ledger)), Facts(facts)],
         sections=[
             *shown,
             *worth,

@@ -11,16 +11,13 @@ numerical columns of the largest difference of the distribution functions, and `
 relative error of the 99 % quantile, 0 at best. Not private.
 """
 
-import json
-
 import numpy as np
-import pandas as pd
-from pandas.api.types import is_bool_dtype, is_numeric_dtype
 from scipy.stats import ks_2samp
 
-from benchmarks.experiment import means, metadata_of, options, quiet
+from benchmarks.experiment import means, metadata_of, options, parts_of, quiet
 from sdv_privpgd import PrivPGDSynthesizer
 from sdv_privpgd.benchmark.fits import Stopwatch
+from sdv_privpgd.benchmark.tables import rows_and_facts
 from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD
 
 
@@ -30,9 +27,13 @@ from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD
 )  # fmt: skip
 def rows(given):
     for name in given.tables:
-        real = pd.read_parquet(given.data / f"{name}.parquet").iloc[: given.rows]
-        bounds = json.loads((given.data / f"{name}.json").read_text())["public_bounds"]
-        metadata, domain = _described(real, bounds)
+        real, facts = rows_and_facts(name, given.data)
+        real, (columns, domain) = real.iloc[: given.rows], parts_of(facts)
+        # SDV has no word for an order of categories.
+        known = {
+            each: own["sdtype"].replace("ordinal", "categorical") for each, own in columns.items()
+        }
+        metadata = metadata_of({each: {"sdtype": sdtype} for each, sdtype in known.items()})
         for arm in given.arms:
             seeds = range(1 if arm == "GaussianCopula" else given.seeds)
             try:
@@ -43,23 +44,6 @@ def rows(given):
                 yield {"table": name[:13], "arm": arm, "cannot fit it": type(error).__name__}
                 continue
             yield {"table": name[:13], "arm": arm, **means(runs)}
-
-
-def _described(real, bounds):
-    """Metadata that follows from the dtypes, and the public domain of the columns."""
-    columns, domain = {}, {}
-    for name, column in real.items():
-        if is_bool_dtype(column):
-            columns[name] = {"sdtype": "boolean"}
-        elif is_numeric_dtype(column) and (name in bounds or column.nunique() > 60):
-            low, high = bounds.get(name, (column.min(), column.max()))
-            columns[name] = {"sdtype": "numerical"}
-            domain[name] = {"range_min": float(low), "range_max": float(high)}
-        else:
-            columns[name] = {"sdtype": "categorical"}
-            values = column.dropna().drop_duplicates()
-            domain[name] = {"range_values": sorted(values.tolist(), key=str)}
-    return metadata_of(columns), domain
 
 
 def _run(arm, real, metadata, domain, given, seed):
