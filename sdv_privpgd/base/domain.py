@@ -141,6 +141,13 @@ class Grouping(FieldsAlone):
         """Makes a grouping of each attribute's integer array of groups."""
         return cls(tuple(groups), tuple(tuple(own.tolist()) for own in groups.values()))
 
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.attributes, self.groups))  # of hundreds of attributes: as long as asking
+
     @cached_property
     def domain(self) -> Domain:
         """The groups as codes of attributes with the same names."""

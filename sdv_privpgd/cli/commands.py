@@ -11,6 +11,7 @@ from typing import Any
 
 import pandas as pd
 
+from sdv_privpgd.base.arguments import check_known
 from sdv_privpgd.base.files import TREES, DamagedFileError, undamaged
 from sdv_privpgd.base.words import listed
 from sdv_privpgd.cli import linked_tables
@@ -217,14 +218,12 @@ def _conditions(
 ) -> dict[str, Any]:
     """What all rows are to have. Numbers are written as in the model's table, or as is said."""
     of_text = text_options(arguments, dialect, Kind(form="text"))
-    signs = texts.Signs(of_text.get("decimal", "."), of_text.get("thousands"))
+    signs = texts.signs_of(Namespace(**of_text))
     own = model.fitted.description
     facts = {name: {**known, **own.in_words.get(name, {})} for name, known in own.words.items()}
     asked = [named_value("=".join(pair), facts) or pair for pair in arguments.condition]
-    if unknown := [name for name, _ in asked if name not in facts]:
-        raise CommandError(
-            f"--condition names {unknown!r}; the columns of the model are {list(facts)!r}."
-        )
+    with own_errors(ValueError):
+        check_known("--condition", [name for name, _ in asked], facts, "columns of the model")
     if len({name for name, _ in asked}) < len(asked):
         raise CommandError("--condition names a column twice: a range is written as LOW..HIGH.")
     return {

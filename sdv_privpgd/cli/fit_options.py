@@ -16,6 +16,7 @@ from pandas.api.types import is_numeric_dtype
 
 from sdv_privpgd._lazy import need
 from sdv_privpgd.base import cached_property
+from sdv_privpgd.base.arguments import check_known
 from sdv_privpgd.base.words import grouped, in_columns, listed
 from sdv_privpgd.cli.input_files import (
     Typed,
@@ -57,7 +58,6 @@ from sdv_privpgd.fitting.options import check_match, parse_options, require_plai
 from sdv_privpgd.fitting.settings import People, Settings, usual_delta, with_bins, with_sequence
 from sdv_privpgd.inference.question_list import Question
 from sdv_privpgd.privacy.ledger import PrivacyLedger
-from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.report.measures import MANY
 from sdv_privpgd.report.warnings import on_delta
 from sdv_privpgd.sources.texts import Signs, number_in, signs_of
@@ -247,10 +247,8 @@ def left_out(arguments: Namespace, names: Sequence[str]) -> list[str]:
 
 def _among(names: Collection[str], option: str, named: Sequence[str]) -> Sequence[str]:
     """The same names. Raises ``CommandError`` for one that is none of the columns."""
-    if unknown := [name for name in named if name not in names]:
-        raise CommandError(
-            f"{option} names {unknown!r}, which are no columns: choose from {list(names)!r}."
-        )
+    with own_errors(ValueError):
+        check_known(option, named, names, "columns")
     return named
 
 
@@ -532,16 +530,13 @@ def planned_ledger(arguments: Namespace) -> PrivacyLedger:
     """The empty ledger of the fit. A delta that is too large for any table is said at once."""
     delta = arguments.delta
     with own_errors(ValueError):
-        ledger = PrivacyLedger.open(
-            arguments.epsilon,
-            usual_delta(arguments.adjacency) if delta is None else delta,
-            Adjacency(arguments.adjacency),
-            arguments.rows_per_person,
-            people=arguments.person_column,
-            weighed=arguments.weigh_people,
-            rows_are_people=arguments.rows_are_people,
-            weights=people_of(arguments, {}).weights,
-        )
+        ledger = Settings(
+            epsilon=arguments.epsilon,
+            delta=usual_delta(arguments.adjacency) if delta is None else delta,
+            adjacency=arguments.adjacency,
+            people=people_of(arguments, {}),
+            method="independent",  # pyright: ignore[reportArgumentType]  (whichever it is)
+        ).ledger()
     say_each(on_delta(ledger.delta))
     return ledger
 

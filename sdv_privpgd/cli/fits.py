@@ -101,7 +101,6 @@ def synthesize(arguments: Namespace) -> None:
             arguments.say_spent = session.say_spent
             with session.kept():
                 table = open_described(tables, reading(arguments, tables[0]), asks.facts)
-                _require_rows(arguments, table)
                 with own_errors(ValueError):
                     allowed = [n for n in arguments.allow_lost if n in description.columns]
                     running = prepared(
@@ -144,13 +143,6 @@ def _priors_of(
             rows = as_text(rows, texts)
         found.append(Prior(rows, name=path.name))
     return found or None
-
-
-def _require_rows(arguments: Namespace, table: Source) -> None:
-    """Raises ``CommandError`` for a table without rows, where their number is public."""
-    with own_errors():
-        if arguments.adjacency == Adjacency.REPLACE_ONE.value and not table.num_rows():
-            raise CommandError(f"{arguments.table[0]} has no rows. Nothing was spent.")
 
 
 def _print_report(arguments: Namespace, session: Session) -> None:
@@ -203,8 +195,9 @@ def plan(arguments: Namespace) -> None:
         if not tables:
             raise CommandError("A plan needs --rows, or a table to count them in.")
         table = open_described(tables, reading(arguments, tables[0]), asks.facts)
-        _require_rows(arguments, table)
         rows = table.num_rows()
+        if not rows:
+            raise CommandError(f"{arguments.table[0]} has no rows.")
     with own_errors(ValueError):
         prior = _priors_of(arguments, tables, description)
         description = leaning(settings, description, prior, rows)

@@ -342,7 +342,7 @@ def _inferred(paths: Sequence[Path], how: Dialect) -> pd.DataFrame:
         cells = pd.Series(written[name].dropna().unique())
         if {*cells} <= {"True", "False"}:
             kinds[name] = {"sdtype": "boolean"}
-        finite = cells[~cells.str.lower().str.lstrip("+-").isin(["inf", "infinity"])]
+        finite: Any = cells[~cells.str.lower().str.lstrip("+-").isin(["inf", "infinity"])]
         if are_numbers(finite, signs_of(how)) and not written_with_zeros(finite):
             kinds[name] = {"sdtype": "numerical"}
     table = _whole(CsvSource(paths, kinds, plain))

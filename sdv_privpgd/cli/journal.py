@@ -12,9 +12,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from sdv_privpgd.base.arguments import check_epsilon
+from sdv_privpgd.base.arguments import check_positive
 from sdv_privpgd.base.files import DamagedFileError, undamaged
-from sdv_privpgd.cli.messages import CommandError, in_options, reason, say
+from sdv_privpgd.cli.messages import CommandError, in_options, own_errors, reason, say
 from sdv_privpgd.cli.output_files import Outputs
 from sdv_privpgd.cli.start import undisturbed
 from sdv_privpgd.fitting.fitted_table import FittedTable, UnfinishedTable
@@ -296,10 +296,8 @@ def is_unwritten(model: Model) -> bool:
 
 def check_most(most: float) -> float:
     """The value of ``--max-epsilon``, once checked. Raises ``CommandError``."""
-    try:
-        return check_epsilon(most)
-    except ValueError:
-        raise CommandError(f"--max-epsilon must be positive and finite, got {most:g}.") from None
+    with own_errors(ValueError):
+        return check_positive("--max-epsilon", most)
 
 
 def check_spending(

@@ -11,6 +11,7 @@ from typing import Any
 from sdv_privpgd._lazy import is_there
 from sdv_privpgd.base.files import DamagedFileError, undamaged
 from sdv_privpgd.cli.messages import CommandError, own_errors, reason
+from sdv_privpgd.columns.vocabulary import KEYS, MODELLED
 from sdv_privpgd.constraints import kinds
 from sdv_privpgd.drafting.files import read_domain
 from sdv_privpgd.drafting.template import table_of
@@ -22,14 +23,9 @@ _CONSTRAINTS = ("Inequality", "Range", "FixedIncrements", "OneHotEncoding", "Fix
 _OF_SDV = ("table_name", "learning_strategy")
 """Parameters in SDV's files that say nothing about a table's rows."""
 
-_TYPE_OF_KEY = {
-    "datetime_format": "datetime",
-    **dict.fromkeys(
-        ("range_min", "range_max", "decimal_places", "increment", "rounding"), "numerical"
-    ),
-    **dict.fromkeys(("range_values", "other_value", "groups", "prefix"), "categorical"),
-}
-"""What each fact says a column holds, the ends of ranges if they are numbers."""
+_OF_TYPES = [(key, kind) for kind in MODELLED if kind != "ordinal" for key in KEYS[kind]]
+_TYPE_OF_KEY = {k: kind for k, kind in _OF_TYPES if sum(k == key for key, _ in _OF_TYPES) == 1}
+"""What each fact says a column holds that is of one type alone, but for ordered categories."""
 
 _ISO = re.compile(r"\d{4}-\d\d?(-|$)")
 
@@ -126,15 +122,12 @@ def declared_type(facts: Any) -> str | None:
         return None
     if facts.get("sdtype") is not None:
         return facts["sdtype"]
-    said = {
-        kind
-        for key, kind in _TYPE_OF_KEY.items()
-        if (fact := facts.get(key)) is not None
-        and (kind != "numerical" or (isinstance(fact, int | float) and not isinstance(fact, bool)))
-    }
+    said = {kind for key, kind in _TYPE_OF_KEY.items() if facts.get(key) is not None}
     for end in (facts.get("range_min"), facts.get("range_max")):
+        if isinstance(end, int | float) and not isinstance(end, bool):
+            said.add("numerical")
         # A date of YAML, or text that begins as one in ISO 8601.
-        if isinstance(end, date) or (isinstance(end, str) and _ISO.match(end)):
+        elif isinstance(end, date) or (isinstance(end, str) and _ISO.match(end)):
             said.add("datetime")
     return said.pop() if len(said) == 1 else None
 

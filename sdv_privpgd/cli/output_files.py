@@ -20,6 +20,7 @@ from typing import Any
 
 import pandas as pd
 
+from sdv_privpgd.base.arguments import check_integer
 from sdv_privpgd.base.progress import one_step, shown
 from sdv_privpgd.cli.input_files import kind_written, text_options
 from sdv_privpgd.cli.messages import CommandError, own_errors, reason, say
@@ -244,8 +245,8 @@ def check_report(path: Path | None) -> None:
 def check_rows(arguments: Namespace) -> None:
     """Raises ``CommandError`` for a number of rows or a page that cannot be."""
     check_report(arguments.report)
-    if arguments.rows is not None and arguments.rows < 0:
-        raise CommandError(f"--rows must be 0 or more, got {arguments.rows}.")
+    with own_errors(ValueError):
+        check_integer("--rows", arguments.rows or 0, least=0)
 
 
 def sampled(
@@ -256,11 +257,9 @@ def sampled(
 ) -> pd.DataFrame:
     """The next rows of a model: as many as the options say, or else this number."""
     number = arguments.rows if arguments.rows is not None else number
-    if number is None or number < 0:
-        raise CommandError(f"--rows must be 0 or more, got {number}.")
     bar = shown("Sampling rows", not arguments.quiet)
     with own_errors(ValueError), bar as progress, one_step(progress, "sample"):
-        return fitted.sample(number, where=where if number else None)
+        return fitted.sample(number, where=None if number == 0 else where)
 
 
 def rows_files(

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import pandas as pd
 
-from sdv_privpgd.base.arguments import shown
+from sdv_privpgd.base.arguments import check_fields, check_integer, shown
 from sdv_privpgd.columns.bins import BELOW_ONE
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.cuts import column_of
@@ -147,10 +147,7 @@ class FixedIncrements(Constraint):
     increment_value: int
 
     def __post_init__(self) -> None:
-        if not isinstance(self.increment_value, int) or self.increment_value < 1:
-            raise ValueError(
-                f"increment_value must be a whole number from 1 on, got {self.increment_value!r}."
-            )
+        check_fields(self, check_integer, "increment_value")
 
     def declares(self, name: str, known: Mapping[str, Any]) -> dict[str, Any]:
         del name

@@ -12,7 +12,7 @@ Everything here is post-processing of noisy answers: public and free.
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -72,13 +72,10 @@ class Signal:
     rows: np.ndarray  # the directions of rows, as columns of a matrix
     columns: np.ndarray  # the directions of columns
 
-    def given(self, values: np.ndarray, noise: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and variance along the directions, given values and the variance of their noise.
-
-        All may be stacks of arrays, of a stack of residuals.
-        """
+    def given(self, values: np.ndarray, noise: float) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance along the directions, given values and the variance of their noise."""
         kept = self.variances / (self.variances + noise)
-        return kept * (self.rows.swapaxes(-1, -2) @ values @ self.columns), kept * noise
+        return kept * (self.rows.T @ values @ self.columns), kept * noise
 
     def mean(self, residual: Residual, sums: Sequence[GroupSums]) -> np.ndarray:
         """The expected residual given it and sums of it, in the residual's own coordinates.
@@ -200,30 +197,26 @@ def _covariances(
     priors = {
         name: (each.directions * each.variances) @ each.directions.T for name, each in start.items()
     }
-    stacks = list(_stacks(residuals, scales))
+    scales = scales.copy()
     for _ in progress(range(_STEPS), stage):
         # Moments are taken along the directions of each covariance so far, and turned back below.
         moments = {attribute: np.zeros_like(prior) for attribute, prior in priors.items()}
         spreads = {attribute: np.zeros(len(prior)) for attribute, prior in priors.items()}
         columns = dict.fromkeys(priors, 0)
-        for stack in stacks:
-            sides = [[covariances[name] for name in names] for names in stack.names]
-            row, column = (np.array([each.variances for each in side]) for side in sides)
-            relative = row[:, :, None] * column[:, None, :]
-            turned = (np.array([each.directions for each in side]) for side in sides)
-            signal = Signal(stack.scales[:, None, None] * relative, *turned)
-            mean, variance = signal.given(stack.values, stack.noise[:, None, None])
-            stack.scales[:] = ((mean**2 + variance) / relative).mean(axis=(1, 2))
-            for names, other, means, variances in (
-                (stack.names[0], column, mean, variance),
-                (stack.names[1], row, mean.swapaxes(1, 2), variance.swapaxes(1, 2)),
+        for place, residual in enumerate(residuals):
+            row, column = (covariances[name] for name in residual.clique)
+            relative = np.outer(row.variances, column.variances)
+            signal = Signal(scales[place] * relative, row.directions, column.directions)
+            mean, variance = signal.given(residual.values, residual.variance)
+            scales[place] = ((mean**2 + variance) / relative).mean()
+            for attribute, other, means, variances in (
+                (residual.clique[0], column, mean, variance),
+                (residual.clique[1], row, mean.T, variance.T),
             ):
-                size = (stack.scales[:, None] * other)[:, None, :]
-                own = (means / size) @ means.swapaxes(1, 2), (variances / size).sum(axis=2)
-                for attribute, moment, spread in zip(names, *own, strict=True):
-                    moments[attribute] += moment
-                    spreads[attribute] += spread
-                    columns[attribute] += other.shape[1]
+                sizes = scales[place] * other.variances
+                moments[attribute] += (means / sizes) @ means.T
+                spreads[attribute] += (variances / sizes).sum(axis=1)
+                columns[attribute] += len(sizes)
         for attribute, prior in priors.items():
             if not columns[attribute]:
                 continue  # in no table over codes
@@ -235,43 +228,6 @@ def _covariances(
                 (1 - share) * mean_moment + share * np.trace(mean_moment) * prior
             )
     return covariances
-
-
-class _Stack(NamedTuple):
-    """Residuals of one shape, which are computed with together.
-
-    ``names`` are the attributes of rows and those of columns, ``values`` has shape (residual, row,
-    column), and there is one of the noise's variances and one scale for each.
-    """
-
-    names: tuple[list[str], list[str]]
-    values: np.ndarray
-    noise: np.ndarray
-    scales: np.ndarray
-
-
-def _stacks(residuals: Sequence[Residual], scales: np.ndarray) -> Iterator[_Stack]:
-    """Stacks of all residuals."""
-    for own in _alike([each.values for each in residuals]):
-        held = [residuals[place] for place in own]
-        yield _Stack(
-            names=([each.clique[0] for each in held], [each.clique[1] for each in held]),
-            values=np.array([each.values for each in held]),
-            noise=np.array([each.variance for each in held]),
-            scales=scales[own],
-        )
-
-
-def _alike(tables: Sequence[np.ndarray]) -> Iterator[list[int]]:
-    """The places of tables of one shape, of as many as the cache of a core holds."""
-    cells = 1 << 14
-    places: dict[tuple[int, ...], list[int]] = {}
-    for place, table in enumerate(tables):
-        places.setdefault(table.shape, []).append(place)
-    for shape, every in places.items():
-        at_once = max(cells // math.prod(shape), 1)
-        for start in range(0, len(every), at_once):
-            yield every[start : start + at_once]
 
 
 class _Informing(NamedTuple):
@@ -308,8 +264,7 @@ class Evidence:
                 beyond = float(np.square(each.values).sum() - self.noise[each.owner])
                 whole = math.prod(float(side.variances.sum()) for side in each.sides)
                 self.excess[each.owner] = max(beyond, 0.0) / max(whole, 1e-300)
-        parts = [self._bins([seen[k] for k in own]) for own in _alike([s.values for s in seen])]
-        held = np.concatenate(parts, axis=1) if parts else np.zeros((6, 0))
+        held = np.concatenate([np.zeros((6, 0)), *map(self._bins, seen)], axis=1)
         self._sizes, self._numbers, self._squares, self._noise = held[:4]
         self._owners, self._is_finest = held[4].astype(np.int64), held[5] > 0
 
@@ -336,30 +291,26 @@ class Evidence:
                     place, not is_known and not number, sides, each.values, each.variance
                 )
 
-    def _bins(self, alike: Sequence[_Informing]) -> np.ndarray:
-        """What tables of one shape tell, one column for each bin of each that is not empty.
+    def _bins(self, table: _Informing) -> np.ndarray:
+        """What a table tells, one column for each bin that is not empty.
 
         They are the mean variance in the bin, the number of its directions, their squares, the
         noise, the place of the residual, and 1 for its finest table.
         """
-        row, column = (np.array([each.sides[k].variances for each in alike]) for k in (0, 1))
-        rows, columns = (np.array([each.sides[k].directions for each in alike]) for k in (0, 1))
-        variances = row[:, :, None] * column[:, None, :]
-        values = rows.swapaxes(1, 2) @ np.array([each.values for each in alike]) @ columns
-        largest = np.maximum(variances.max(axis=(1, 2), keepdims=True), 1e-300)
-        below = -np.log2(np.maximum(variances / largest, _SMALLEST)) / self._WIDTH
-        bins = np.minimum(below.astype(np.int64), self._BINS - 1)
-        bins += self._BINS * np.arange(len(alike))[:, None, None]
-        numbers, sizes, squares = (
-            np.bincount(bins.ravel(), own.ravel(), self._BINS * len(alike))
-            for own in (np.ones(bins.shape), variances, np.square(values))
-        )
+        row, column = table.sides
+        variances = np.outer(row.variances, column.variances)
+        values = row.directions.T @ table.values @ column.directions
+        relative = variances / max(float(variances.max()), 1e-300)
+        below = -np.log2(np.maximum(relative, _SMALLEST)) / self._WIDTH
+        bins = np.minimum(below.astype(np.int64), self._BINS - 1).ravel()
+        numbers = np.bincount(bins)
         held = np.flatnonzero(numbers)
-        owners = np.array([each.owner for each in alike])
-        noise = np.maximum([each.noise for each in alike], _SMALLEST * self.noise[owners])
-        of_tables = np.array([noise, owners, [each.is_finest for each in alike]])
-        sizes = sizes[held] / numbers[held]
-        return np.vstack([sizes, numbers[held], squares[held], of_tables[:, held // self._BINS]])
+        sizes, squares = (
+            np.bincount(bins, own.ravel())[held] for own in (variances, np.square(values))
+        )
+        noise = max(table.noise, _SMALLEST * self.noise[table.owner])
+        of_table = np.array([[noise], [table.owner], [table.is_finest]]).repeat(len(held), axis=1)
+        return np.vstack([sizes / numbers[held], numbers[held], squares, of_table])
 
     def nats(self, scales: np.ndarray) -> np.ndarray:
         """The negative log-likelihood of scales, shape (residual, scale), but for a constant.

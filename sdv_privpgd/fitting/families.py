@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 
-from sdv_privpgd.base.arguments import check_integer, check_known, check_positive
+from sdv_privpgd.base.arguments import check_choice, check_integer, check_known, check_positive
 from sdv_privpgd.base.domain import table_of
 from sdv_privpgd.columns.links import Link, Tree
 from sdv_privpgd.columns.schema import Schema
@@ -247,11 +247,8 @@ class FittedTables(SavedModel):
             ValueError: For what cannot be asked.
         """
         name = self.tree.root if table is None else table
-        if name not in self.tables or each not in ("row", "family"):
-            raise ValueError(
-                f"table is one of {list(self.tables)!r} and each is 'row' or 'family', got "
-                f"{table!r} and {each!r}."
-            )
+        check_known("table", [name], self.tables, "tables")
+        check_choice("each", each, ("row", "family"))
         how: dict[str, Any] = {"where": where, "among": among}
         if holding is not None:
             if name != self.tree.root or of is not None or others:

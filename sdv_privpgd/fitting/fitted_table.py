@@ -9,6 +9,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from sdv_privpgd.base.arguments import check_choice
 from sdv_privpgd.base.progress import Progress, heard, silent
 from sdv_privpgd.constraints.kinds import Constraint
 from sdv_privpgd.fitting import resume
@@ -78,13 +79,12 @@ class FittedTable(SampledTable):
                 data are protected and how, what an attacker could gain, what is not covered, what
                 to write in a privacy notice, and what is left for you to answer.
         """
+        check_choice("audience", audience, ("analyst", "officer"))
         release, ledger, about, notes = self.fitted.release, self.ledger, self._about, self.warnings
         if audience == "officer":
             report = officer_report(release, ledger, about, self.about_rows()["release"], notes)
-        elif audience == "analyst":
-            report = release_report(release, ledger, self.fitted.schema, about, notes=notes)
         else:
-            raise ValueError(f"audience is 'analyst' or 'officer', got {audience!r}.")
+            report = release_report(release, ledger, self.fitted.schema, about, notes=notes)
         return report.saved(path)
 
     def methods_text(self) -> str:

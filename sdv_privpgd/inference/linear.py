@@ -39,8 +39,8 @@ from itertools import chain, combinations
 from itertools import product as every_cell
 
 import numpy as np
-from scipy.sparse import coo_matrix, csc_array
-from scipy.sparse.linalg import splu
+from scipy.sparse import coo_matrix
+from scipy.sparse.linalg import SuperLU, splu
 
 from sdv_privpgd.base import cached_property
 from sdv_privpgd.base.domain import Clique, Domain, Grouping, axes_without
@@ -117,32 +117,6 @@ class Groups:
         return np.moveaxis(means[..., self.of_codes], -1, axis)
 
 
-class _Normal:
-    """Symmetric equations, of which most unknowns are alone in their own."""
-
-    def __init__(self, matrix: csc_array) -> None:
-        self._diagonal, tied = matrix.diagonal(), np.flatnonzero(np.diff(matrix.indptr) > 1)
-        self._place = np.full(len(self._diagonal), -1)  # among the others
-        self._place[tied] = np.arange(len(tied))
-        self._factors = None
-        if len(tied):
-            self._factors = splu(
-                matrix[tied][:, tied],
-                permc_spec="MMD_AT_PLUS_A",
-                diag_pivot_thresh=0.0,
-                options={"SymmetricMode": True},
-            )
-
-    def solve(self, read: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """The unknowns at some places, for right-hand sides that are 0 at all other places."""
-        found, place = right / self._diagonal[read, None], self._place[read]
-        if self._factors is not None and (place >= 0).any():
-            sides = np.zeros((self._factors.shape[0], right.shape[1]))
-            sides[place[place >= 0]] = right[place >= 0]
-            found[place >= 0] = self._factors.solve(sides)[place[place >= 0]]
-        return found
-
-
 class BetweenGroups:
     """The least squares estimate of all sums over groups.
 
@@ -190,8 +164,8 @@ class BetweenGroups:
         return places.ravel()
 
     @cached_property
-    def _solved(self) -> "tuple[_Normal, np.ndarray] | None":
-        """The normal equations, and the effects; ``None`` if none is unknown."""
+    def _solved(self) -> "tuple[SuperLU, np.ndarray] | None":
+        """The factors of the normal equations, and the effects; ``None`` if none is unknown."""
         if not self._size:
             return None
         right = np.zeros(self._size)
@@ -228,8 +202,13 @@ class BetweenGroups:
             entries.append(squares.ravel()[places != _FIXED] / table.variance)
         where = np.concatenate(rows), np.concatenate(columns)
         shape = self._size, self._size
-        normal = _Normal(coo_matrix((np.concatenate(entries), where), shape=shape).tocsc())
-        return normal, normal.solve(np.arange(self._size), right[:, None])[:, 0]
+        normal = splu(
+            coo_matrix((np.concatenate(entries), where), shape=shape).tocsc(),
+            permc_spec="MMD_AT_PLUS_A",
+            diag_pivot_thresh=0.0,
+            options={"SymmetricMode": True},
+        )
+        return normal, normal.solve(right)
 
     def answers(
         self, products: Sequence[Mapping[str, np.ndarray]]
@@ -247,16 +226,13 @@ class BetweenGroups:
         if self._solved is None:
             return found, covariance, known
         normal, effects = self._solved
-        # Few of all effects are read.
-        held = [places[places >= 0] for places, _ in parts]
-        read = np.unique(np.concatenate([np.arange(0), *held]))
-        loads = np.zeros((len(read), len(products)))
+        loads = np.zeros((self._size, len(products)))
         for load, (places, values) in zip(loads.T, parts, strict=True):
-            load[np.searchsorted(read, places[places >= 0])] = values[places >= 0]
+            load[places[places >= 0]] = values[places >= 0]
         for start in range(0, len(products), at_once):
             block = slice(start, start + at_once)
-            covariance[:, block] = loads.T @ normal.solve(read, loads[:, block])
-        found += loads.T @ effects[read]
+            covariance[:, block] = loads.T @ normal.solve(loads[:, block])
+        found += loads.T @ effects
         return found, (covariance + covariance.T) / 2, known
 
     def _coordinates(self, product: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:

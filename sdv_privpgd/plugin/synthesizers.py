@@ -20,7 +20,7 @@ from sdv.errors import SynthesizerInputError
 
 from sdv_privpgd.audit.door import audited
 from sdv_privpgd.audit.subjects import file_checks
-from sdv_privpgd.base.arguments import check_delta, check_epsilon
+from sdv_privpgd.base.arguments import check_choice, check_delta, check_epsilon
 from sdv_privpgd.base.progress import Progress, shown
 from sdv_privpgd.columns.schema import PublicDomainError
 from sdv_privpgd.constraints.repair import ConstraintError
@@ -431,11 +431,7 @@ def variant(
     known: Any = import_module("sdgym.synthesizers.base").BaselineSynthesizer
     import_module("sdgym")  # its synthesizers make themselves known
     bases = known.get_subclasses(include_parents=True)
-    if synthesizer not in bases:
-        raise ValueError(
-            f"synthesizer must be the name of one that SDGym knows, such as 'PrivPGDSynthesizer', "
-            f"got {synthesizer!r}."
-        )
+    check_choice("synthesizer", synthesizer, bases)
     parameters = {"epsilon": check_epsilon(epsilon), **settings}
     parameters |= {} if delta is None else {"delta": check_delta(delta)}
     arguments = [

@@ -106,9 +106,8 @@ class PrivateTable(_Table):
                 columns[weighing.name] = type(first)(whole, first.index)  # of no cell
             self._source = FrameSource(columns, list(source))
         else:
-            named = bound.column if isinstance(bound, Weights) else None
-            bound = getattr(source, "people", None) if named is None else bound
-            name = getattr(source, "numbered", None) if named is None else named
+            found = getattr(source, "people", None), getattr(source, "numbered", None)
+            bound, name = (bound, bound.column) if isinstance(bound, Weights) else found
             weighing = None if name is None or bound is None else Weighing(name, bound)
             self._source = source
         self._bound, self._weighing = bound, weighing
@@ -186,10 +185,9 @@ class PrivateTable(_Table):
                 parent's where that order begins, if it is known.
         """
         own = {name: each._source for name, each in tables.items()}  # noqa: SLF001
-        rows, pairs, keys = locate.of_families(own, tree, columns, siblings, most, clocks)
-        found = {name: PrivateTable(each) for name, each in rows.items()}
-        of_keys = {name: PrivateTable(each) for name, each in keys.items()}
-        return found, {name: PrivateTable(each) for name, each in pairs.items()}, of_keys
+        found = locate.of_families(own, tree, columns, siblings, most, clocks)
+        rows, pairs, keys = ({n: PrivateTable(own) for n, own in e.items()} for e in found)
+        return rows, pairs, keys
 
     @property
     def dtypes(self) -> Mapping[str, Any]:

@@ -1,8 +1,8 @@
 """The trusted holder of the private table: charging, counting and noise or choice are one act."""
 
 import math
-import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Protocol
 
@@ -128,9 +128,8 @@ class Curator(Opaque):
         self._dataset = dataset
         self._values = ValueCounts({}) if values is None else values
         self._shared = shared
-        self._measurements = tuple(known)
+        self._measurements = list(known)
         self._tables: dict[Query, np.ndarray] = {}  # of earlier choices: private, never noisy
-        self._lock = threading.Lock()
 
     @property
     def domain(self) -> Domain:
@@ -145,16 +144,20 @@ class Curator(Opaque):
     @property
     def measurements(self) -> tuple[Measurement, ...]:
         """All that was measured so far, in order. Public."""
-        return self._measurements
+        return tuple(self._measurements)
 
-    def _charge(self, squares: Mapping[Adjacency, int], **said: Any) -> None:
-        """Charges first: if the budget is short this raises, and no row has been read."""
+    def _charge(self, squares: Mapping[Adjacency, int], deltas: Any = (), **said: Any) -> None:
+        """Charges first: if the budget is short this raises, and no row has been read.
+
+        ``deltas`` are those under each adjacency, by it, if they differ.
+        """
+        if deltas:
+            said |= {"delta": deltas[self.ledger.adjacency], "deltas": tuple(deltas.items())}
         self._shared.charge(Charge(sensitivity_squared=tuple(squares.items()), **said))
 
     def _released(self, measurement: Measurement) -> Measurement:
         """The same measurement, among those that were made: at once, whatever happens next."""
-        with self._lock:
-            self._measurements += (measurement,)
+        self._measurements.append(measurement)
         return measurement
 
     @sealed
@@ -185,16 +188,14 @@ class Curator(Opaque):
         squares = ledger.squares(
             lambda each: sum(_squared(query, each, ledger) for query in queries)
         )
-        stddev = 0.0
-        if squares[ledger.adjacency]:
-            stddev = _usable_stddev(squares[ledger.adjacency], mu_squared, what)
+        mechanism, stddev, own, spent = "exact (public)", 0.0, Fraction(0), Fraction(0)
+        if square := squares[ledger.adjacency]:
+            mechanism, own, spent = "Gaussian, rounded", SAMPLING_DELTA, mu_squared
+            stddev = _usable_stddev(square, mu_squared, what)
         number = sum(math.prod(query.shape(self.domain)) for query in queries)
-        mechanism, own = "Gaussian, rounded", SAMPLING_DELTA
-        if not stddev:
-            mechanism, mu_squared, own = "exact (public)", Fraction(0), Fraction(0)
         self._charge(
             squares, mechanism=mechanism, what=what, num_queries=len(queries), num_values=number,
-            mu_squared=mu_squared, delta=own, stddev=stddev,
+            mu_squared=spent, delta=own, stddev=stddev,
         )  # fmt: skip
         blocks = [queries] if self._dataset.in_one_pass else _blocks(queries, self.domain)
         return [
@@ -241,10 +242,13 @@ class Curator(Opaque):
         stddev = _usable_stddev(squares[ledger.adjacency], mu_squared, what, parts)
         threshold = threshold_for(stddev, delta, len(names), ledger)
         mechanism = "Gaussian, rounded, over a threshold"
-        own = SAMPLING_DELTA + thresholded_delta(stddev, threshold, len(names), ledger)
+        deltas = {
+            each: SAMPLING_DELTA + thresholded_delta(stddev, threshold, len(names), own)
+            for each, own in ((each, replace(ledger, adjacency=each)) for each in Adjacency)
+        }
         self._charge(
-            squares, mechanism=mechanism, what=what, num_queries=len(names), num_values=0,
-            mu_squared=mu_squared, delta=own, stddev=stddev, threshold=threshold,
+            squares, deltas, mechanism=mechanism, what=what, num_queries=len(names), num_values=0,
+            mu_squared=mu_squared, stddev=stddev, threshold=threshold,
         )  # fmt: skip
         found: dict[str, list[tuple[Value | None, int]]] = {}
         whole = ledger.units * parts
@@ -337,9 +341,8 @@ class Curator(Opaque):
         deltas = {each: Fraction(delta_of_rows(mu, of_one, rows)) for each, rows in most.items()}
         number, mu_squared = math.prod(query.shape(self.domain)), Fraction(mu_squared)
         self._charge(
-            squares, mechanism=TRAINED, what=what, num_queries=trainer.steps, num_values=number,
-            mu_squared=mu_squared, delta=deltas[ledger.adjacency], deltas=tuple(deltas.items()),
-            stddev=stddev,
+            squares, deltas, mechanism=TRAINED, what=what, num_queries=trainer.steps,
+            num_values=number, mu_squared=mu_squared, stddev=stddev,
         )  # fmt: skip
         none = np.empty((0, len(self.domain)), dtype=np.uint8)
         codes = np.concatenate([none, *(block.T for block in self._dataset.blocks())])

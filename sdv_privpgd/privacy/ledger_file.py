@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast
 
 from sdv_privpgd.base.arguments import check_delta
 from sdv_privpgd.base.files import digest_of
-from sdv_privpgd.privacy.accounting import epsilon_of
+from sdv_privpgd.privacy.accounting import delta_of_rows, epsilon_of
 from sdv_privpgd.privacy.counting import Weights
 from sdv_privpgd.privacy.ledger import Charge, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
@@ -114,13 +114,17 @@ def planned(ledger: PrivacyLedger, what: str) -> PrivacyLedger:
     """The ledger with all that is left charged at once, for what may come to be spent.
 
     Privacy: all that is left is as much as one Gaussian of its mu^2, and all that is reserved of
-    delta. A row that is replaced goes and another comes, at most twice the mu.
+    delta. A row that is replaced goes and another comes: twice the mu, and the delta of two.
     """
     if not ledger.remaining:
         return ledger
     one = (ledger.rows_counted * ledger.units) ** 2
-    twice = 4 * one if ledger.adjacency is Adjacency.ADD_REMOVE else one
     used = sum((charge.delta for charge in ledger.charges), Fraction(0))
+    own = max(ledger.reserved - used, Fraction(0))
+    twice, of_two = one, own
+    if ledger.adjacency is Adjacency.ADD_REMOVE:
+        twice = 4 * one
+        of_two = Fraction(delta_of_rows(math.sqrt(ledger.remaining), float(own), 2))
     charge = Charge(
         mechanism=PLANNED,
         what=what,
@@ -129,7 +133,8 @@ def planned(ledger: PrivacyLedger, what: str) -> PrivacyLedger:
         sensitivity_squared=((Adjacency.REPLACE_ONE, twice), (Adjacency.ADD_REMOVE, one)),
         stddev=math.sqrt(one / ledger.remaining),
         mu_squared=ledger.remaining,
-        delta=max(ledger.reserved - used, Fraction(0)),
+        delta=own,
+        deltas=((Adjacency.REPLACE_ONE, of_two), (Adjacency.ADD_REMOVE, own)),
     )
     return ledger.record(charge)
 

@@ -25,7 +25,8 @@ M(A') is B' unless a value of A' alone is released, which is independent of B' a
 at most K p: P[B' in S_0] <= P[M(A') in S_0] / (1 - K p). Where e^epsilon P[M(A') in S] is above 1
 nothing is left to show; so the release is (epsilon, delta + K p + K p / (1 - K p))-DP if a row is
 replaced. If rows come or go, only one of the neighbors has values of its own, and one of the two
-terms is there. ``thresholded_delta`` is their sum, which the ledger charges.
+terms is there. ``thresholded_delta`` is their sum, which the ledger charges. A family in whose
+place another one comes may take a third with it: then K p is that of twice the rows and units.
 
 That a value is missing is no secret that a threshold would have to keep: it is a value that all
 tables have, of no row perhaps. It is released whatever its noisy count is. A later question about
@@ -62,10 +63,11 @@ def thresholded_delta(
     stddev: float, threshold: int, num_columns: int, ledger: PrivacyLedger
 ) -> Fraction:
     """An upper bound of what such a release adds to delta on its own."""
+    gone = ledger.adjacency.cells if ledger.family else 1
     # P(U + round(N) >= T) = P(N >= T - U - 1/2).
-    beyond = threshold - ledger.rows_counted * ledger.units - 0.5
+    beyond = threshold - gone * ledger.rows_counted * ledger.units - 0.5
     tail = float(erfc(beyond / (stddev * math.sqrt(2)))) / 2
-    chance = Fraction(tail * (1 + _RELATIVE_ERROR)) * ledger.rows_per_person * num_columns
+    chance = Fraction(tail * (1 + _RELATIVE_ERROR)) * gone * ledger.rows_per_person * num_columns
     if chance >= Fraction(1, 2):
         return Fraction(1)
     return chance + (chance / (1 - chance) if ledger.adjacency is Adjacency.REPLACE_ONE else 0)

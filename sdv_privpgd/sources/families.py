@@ -17,7 +17,8 @@ that several rows have is left out, before as after: one of these rows is gone w
 that key. And if a key of the root is left to one row alone, a family comes where none was, and none
 goes. So tables of neighbors differ in one family. Each of its rows counts as 1 / their number,
 whatever is counted: rows of a table, or pairs of siblings. So a family counts as one, and so does
-its absence.
+its absence. A source may give other rows at a later reading: rows of a key have no more places then
+than they were planned, and what is added to them is that of the same keys.
 """
 
 import secrets
@@ -36,7 +37,7 @@ from sdv_privpgd.columns.links import Tree, following, sibling
 from sdv_privpgd.columns.visits import time_between
 from sdv_privpgd.sources.people import numbers_in, rank_of, starts_of, staying
 from sdv_privpgd.sources.source import Batch, Source, free_name
-from sdv_privpgd.sources.visits import all_times, taken, times_of, whole
+from sdv_privpgd.sources.visits import all_times, joined, taken, times_of
 
 _BLOCK = 1 << 17
 """Pairs of siblings of a batch."""
@@ -92,7 +93,7 @@ class Families:
                 strangers.append(self._numbers(link.parent, away, others, grows=True))
                 parents.append(led)
             if clock is not None:
-                times.append(times_of(clock, batch))
+                times.append(times_of(clock, batch.columns))
             rows += len(next(iter(batch.columns.values())))
         codes = np.concatenate(own)
         if link is None:
@@ -119,10 +120,47 @@ class Families:
         if link is not None and link.since is not None and clock is not None:
             began = None
             for start in starts:
-                batches = self.sources[link.parent].batches([start.name])
-                began = all_times([times_of(start, batch) for batch in batches])
+                began = times_of(start, self.again(link.parent, [start.name], known))
             plan.numbers[link.since] = _since(plan, clock, all_times(times), began)
         return plan
+
+    def read(
+        self, table: str, names: Sequence[str], known: Mapping[str, "_Plan"]
+    ) -> Iterator[tuple[Batch, np.ndarray]]:
+        """The batches of a table, with the place of each row that stays by known plans, else -1.
+
+        Of a key's rows the first one has the first one's place, and so on: what a source has of
+        other keys by now has no part in it.
+        """
+        plan, link = known[table], self.tree.above(table)
+        named, key = (table, self.tree.key_of(table)) if link is None else (link.parent, link.key)
+        keys, stays = known[named].keys, np.append(plan.stays, False)
+        owner = plan.codes if link is None else np.append(known[named].codes, -1)[plan.parent]
+        order = np.append(np.argsort(owner, kind="stable"), -1)
+        numbers = np.bincount(owner + 1, minlength=len(keys) + 1)
+        firsts, read = np.cumsum(numbers) - numbers, np.zeros_like(numbers)
+        for batch in self.sources[table].batches(list(dict.fromkeys([*names, str(key)]))):
+            whose = 1 + self._numbers(named, batch.columns[str(key)], keys)
+            rank = read[whose] + rank_of(whose)
+            np.add.at(read, whose, 1)
+            places = order[np.where(rank < numbers[whose], firsts[whose] + rank, -1)]
+            yield batch, np.where(stays[places], places, -1)
+
+    def again(
+        self, table: str, names: Sequence[str], known: Mapping[str, "_Plan"]
+    ) -> dict[str, pd.Series]:
+        """Columns of a table at the places that its rows have by known plans.
+
+        Those that do not stay, or are not there any more, have no cells.
+        """
+        pieces: dict[str, list[pd.Series]] = {name: [] for name in names}
+        found, read = np.full(len(known[table].stays), -1), 0
+        for batch, places in self.read(table, names, known) if names else ():
+            found[places[places >= 0]] = read + np.flatnonzero(places >= 0)
+            read += len(places)
+            for name, held in pieces.items():
+                held.append(batch.columns[name])
+        return {name: taken(joined(held), found) for name, held in pieces.items()}
 
     def _numbers(
         self, table: str, cells: pd.Series, keys: dict[Any, int], *, grows: bool = False
@@ -277,13 +315,8 @@ class FamilySource:
         added = {name: counts for name, counts in plan.numbers.items() if name in names}
         added |= {self.numbered: plan.in_family, str(self._in_family): plan.in_family}
         added[str(self._place)] = plan.place
-        read, key = 0, self._families.tree.key_of(self._table)
-        checked = key if self._link is None else self._link.key
-        for batch in self._inner.batches(list(dict.fromkeys([*own, str(checked)]))):
-            part = slice(read, read + len(batch.columns[str(checked)]))
-            read = part.stop
-            stays = self._still(batch.columns[str(checked)], plan, part)
-            rows = np.arange(part.start, part.start + len(stays))[stays]
+        for batch, places in self._families.read(self._table, own, self._families.plans):
+            stays, rows = places >= 0, places[places >= 0]
             columns = {name: batch.columns[name][stays] for name in own}
             for name in names:
                 if name in above:
@@ -292,28 +325,11 @@ class FamilySource:
                     columns[name] = pd.Series(added[name][rows])
             yield Batch(batch.done, columns)
 
-    def _still(self, cells: pd.Series, plan: _Plan, part: slice) -> np.ndarray:
-        """Which rows of a batch stay: not those of a source that has changed since."""
-        stays = plan.stays[part]
-        table = self._table if self._link is None else self._link.parent
-        keys = self._families.plans[table].keys
-        codes = self._families._numbers(table, cells, keys)  # noqa: SLF001 - of one module
-        now = plan.codes[part]
-        if self._link is not None:
-            now = np.append(self._families.plans[table].codes, -1)[plan.parent[part]]
-        found = np.zeros(len(cells), dtype=bool)
-        found[: len(stays)] = stays & (codes[: len(stays)] == now)
-        return found
-
     def taken(self, names: Sequence[str]) -> dict[str, pd.Series]:
         """Columns of all rows of the table, those that stay and others: they hold the place."""
         plan, above = self._families.plans[self._table], self._above
         own = [name for name in dict.fromkeys(names) if name in self._inner.names]
-        pieces: dict[str, list[pd.Series]] = {name: [] for name in own}
-        for batch in self._inner.batches(own) if own else ():
-            for name, held in pieces.items():
-                held.append(batch.columns[name])
-        found = {name: whole(held, len(plan.parent)) for name, held in pieces.items()}
+        found = self._families.again(self._table, own, self._families.plans)
         handed = [name for name in names if name in above]
         parents = {} if self.parent is None else self.parent.taken([above[n] for n in handed])
         for name in handed:

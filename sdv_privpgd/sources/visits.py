@@ -6,7 +6,6 @@ tables of neighbors, whatever the added columns say.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -16,7 +15,7 @@ from sdv_privpgd.columns.encoders import read
 from sdv_privpgd.columns.scalars import cells, quiet
 from sdv_privpgd.columns.visits import Visits, time_between
 from sdv_privpgd.sources.people import BoundedSource, Plan, rank_of, starts_of
-from sdv_privpgd.sources.source import Batch, Source
+from sdv_privpgd.sources.source import Columns, Source
 
 
 class VisitsSource(BoundedSource):
@@ -40,70 +39,55 @@ class VisitsSource(BoundedSource):
         wanted = list(dict.fromkeys([visits.person, visits.by, *visits.previous]))
         for batch in self.inner.batches(wanted):
             whose.append(self._whose(batch, people, grows=True))
-            times.append(times_of(self._clock, batch))
+            times.append(times_of(self._clock, batch.columns))
             for name, pieces in before.items():
                 pieces.append(batch.columns[name])
         owner, (time, missing) = np.concatenate(whose), all_times(times)
         no_time = missing > 0
         numbers = np.bincount(owner, minlength=len(people))
         starts = starts_of(list(people), numbers, visits.most, self._key, in_order=True)
-        place = _in_order(owner, visits.most, starts, time, no_time)
-        one = place.before >= 0
-        earlier = place.before[one & ~no_time]  # a row with a time has a row with one before it
+        stays, last = _in_order(owner, visits.most, starts, time, no_time)
+        one = last >= 0
+        earlier = last[one & ~no_time]  # a row with a time has a row with one before it
         apart = time_between(self._clock, time[earlier], time[one & ~no_time])
         since = np.zeros(len(owner), dtype=apart.dtype)  # a row without a time follows at once
         since[one & ~no_time] = apart
         added = {
             visits.since: taken(pd.Series(since), np.where(one, np.arange(len(one)), -1)),
-            visits.number: pd.Series(place.number),
+            visits.number: pd.Series(np.minimum(numbers, visits.most)[owner]),
         }
         for name, pieces in before.items():
-            added[visits.before(name)] = taken(whole(pieces, len(owner)), place.before)
+            added[visits.before(name)] = taken(joined(pieces), last)
         order = np.argsort(owner, kind="stable")
         added = {name: series.iloc[order] for name, series in added.items()}
-        return Plan(people, numbers, place.stays[order], added)
+        return Plan(people, numbers, stays[order], added)
 
 
-class _Places(NamedTuple):
-    """Of each row whether it stays, the row before it or -1, and how many its person keeps."""
+def _in_order(
+    owner: np.ndarray, most: int, starts: np.ndarray, *keys: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Which rows stay, and the row of the same owner before each one of these, or -1.
 
-    stays: np.ndarray
-    before: np.ndarray
-    number: np.ndarray
-
-
-def _in_order(owner: np.ndarray, most: int, starts: np.ndarray, *keys: np.ndarray) -> _Places:
-    """At most so many rows of each owner that follow each other in the order of the last key first.
-
+    At most so many of each owner stay that follow each other in the order of the last key first.
     ``starts`` has the first place that stays of each owner. Ties are in the order of the source.
     """
     order = np.lexsort((*keys, owner))  # it is stable
     place, previous = np.empty_like(order), np.empty_like(order)
     place[order], previous[order] = rank_of(owner[order]), np.roll(order, 1)
-    number = np.minimum(np.bincount(owner, minlength=len(starts)), most)[owner]
     place -= starts[owner]
     stays = (place >= 0) & (place < most)
-    return _Places(stays, np.where(stays & (place > 0), previous, -1), number)
+    return stays, np.where(stays & (place > 0), previous, -1)
 
 
-def times_of(clock: Column, batch: Batch) -> np.ndarray:
+def times_of(clock: Column, columns: Columns) -> np.ndarray:
     """When the rows of a batch were, and whether that is missing, shape (2, row)."""
-    times, missing = read(clock, batch.columns[clock.name])
+    times, missing = read(clock, columns[clock.name])
     return np.array([np.where(missing, 0, np.clip(times, *clock.cells.ends)), missing])
 
 
 def all_times(times: Sequence[np.ndarray]) -> np.ndarray:
     """Those of all batches in one."""
     return np.concatenate([np.zeros((2, 0), np.int64), *times], axis=1)
-
-
-@quiet()
-def whole(pieces: Sequence[pd.Series], number: int) -> pd.Series:
-    """The pieces of a column in one, with so many cells, whatever a source says the second time."""
-    if not pieces:
-        return pd.Series([None] * number, dtype=object)
-    found = joined(pieces)
-    return found if len(found) == number else found.reindex(range(number))
 
 
 @quiet()
@@ -122,6 +106,8 @@ def taken(series: pd.Series, places: np.ndarray) -> pd.Series:
 
 def joined(pieces: Sequence[pd.Series]) -> pd.Series:
     """The pieces of a column, one after another; as objects if they differ in their dtypes."""
+    if not pieces:
+        return pd.Series([], dtype=object)
     alike = all(each.dtype == pieces[0].dtype for each in pieces)
     with quiet():
         return pd.concat(

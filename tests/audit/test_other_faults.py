@@ -235,12 +235,12 @@ class TestRowsInOrder:
         in_order = visits._in_order
 
         def of_next(owner, most, starts, *keys):
-            right = in_order(owner, most, starts, *keys)
+            stays, before = in_order(owner, most, starts, *keys)
             after = np.full(len(owner), -1)
-            there = np.flatnonzero(right.before >= 0)
-            after[right.before[there]] = there
+            there = np.flatnonzero(before >= 0)
+            after[before[there]] = there
             table = np.r_[np.arange(1, len(owner)), -1]
-            return right._replace(before=after if whose == "person" else table)
+            return stays, after if whose == "person" else table
 
         plant(visits, "_in_order", of_next)
         assert failed_of(alone_checks(*own)) == ["rows in order"]

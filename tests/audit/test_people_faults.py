@@ -169,10 +169,9 @@ def test_a_row_that_is_told_of_somebody_else(plant):
     in_order = visits._in_order
 
     def of_anybody(owner, most, starts, *keys):
-        right = in_order(owner, most, starts, *keys)
-        last = np.maximum.accumulate(np.where(right.stays, np.arange(len(owner)), 0))
-        before = np.where(right.stays, np.r_[0, last[:-1]], -1)  # of whoever stood there before
-        return right._replace(before=before)
+        stays, _ = in_order(owner, most, starts, *keys)
+        last = np.maximum.accumulate(np.where(stays, np.arange(len(owner)), 0))
+        return stays, np.where(stays, np.r_[0, last[:-1]], -1)  # of whoever stood there before
 
     plant(visits, "_in_order", of_anybody)
     assert "changes" in failed(IN_ORDER, method="privpgd", **ORDER)

@@ -251,8 +251,8 @@ def test_each_reading_is_named(fitted):
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ({"what": "share", "table": "dogs"}, "table is one of"),
-        ({"what": "count", "each": "person"}, "'row' or 'family'"),
+        ({"what": "share", "table": "dogs"}, "which are no tables: choose from"),
+        ({"what": "count", "each": "person"}, "each must be one of 'row', 'family'"),
         ({"what": "quantile", "table": "people", "of": "age", "q": 0.5}, "each='family'"),
         ({"what": "mean", "table": "people", "of": "age", "clipped": True}, "each='family'"),
         ({"what": "mean", "holding": {"people": {"ill": True}}}, "for a count or a share"),

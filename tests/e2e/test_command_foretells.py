@@ -86,7 +86,7 @@ def test_an_empty_table_is_refused_where_its_number_of_rows_is_public(csv, tmp_p
     csv.write_text("age,ward,ill\n")
     ledger = tmp_path / "l.json"
     assert declared(csv, "--ledger", ledger) == 1
-    assert "table.csv has no rows. Nothing was spent." in capsys.readouterr().err
+    assert "The table has no rows. A fit would spend" in capsys.readouterr().err
     assert not ledger.exists()
     private = ("--adjacency", "add_remove", "--delta", 1e-5, "--rows", 10, "--quiet")
     assert declared(csv, "--ledger", ledger, *private) == 0

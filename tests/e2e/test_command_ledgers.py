@@ -455,7 +455,7 @@ class TestAcrossTheYears:
         assert "is no release of this list" not in told
         assert run("ledger", ledger, "--html", "ledger.json") == 1
         said = refused(run("ledger", ledger, "--max-epsilon", 0), capsys)
-        assert "--max-epsilon must be positive and finite, got 0." in said
+        assert "--max-epsilon must be a positive number, got 0" in said
 
     def test_a_model_that_it_learned_of_later_is_told_apart(self, fitted, ledger, csv, capsys):
         alone, out = fitted.with_name("alone.zip"), ("--out", "more.csv", "--quiet")

@@ -68,12 +68,14 @@ class TestCharges:
         curator = curator_of({"x": [("a", 50)], "y": [("b", 50)]})
         curator.discover(PART, Fraction(1e-6), what="values")
         (charge,) = curator.ledger.charges
-        delta = SAMPLING_DELTA + thresholded_delta(20.0, charge.threshold, 2, curator.ledger)
-        kind = "Gaussian, rounded, over a threshold"
-        made = charge_of(
-            kind, "values", 2, 0, (4, 2), 20.0, PART, delta, threshold=charge.threshold
+        books = {each: replace(curator.ledger, adjacency=each) for each in Adjacency}
+        own = {"threshold": charge.threshold}
+        own["deltas"] = tuple(
+            (each, SAMPLING_DELTA + thresholded_delta(20.0, charge.threshold, 2, book))
+            for each, book in books.items()
         )
-        assert charge == made
+        kind, delta = "Gaussian, rounded, over a threshold", dict(own["deltas"])[REPLACE]
+        assert charge == charge_of(kind, "values", 2, 0, (4, 2), 20.0, PART, delta, **own)
 
     def test_of_people_that_are_weighed_is_in_units_and_answers_are_not(self):
         """Two rows are two halves of a person: the noise is that of one row, the ledger' twice."""

@@ -42,6 +42,16 @@ def test_delta_is_its_bound_and_hardly_more(sigmas, stddev, shape):
             assert delta <= found <= delta * (1 + Fraction(1, 2**36))
 
 
+def test_two_families_may_go_where_one_is_replaced():
+    """Both may be all that a value has: it has twice the rows, and twice the units."""
+    ledger = replace(shared(ADD, 3), people="key", weighed=True, family=("homes", "people"))
+    for adjacency, gone in ((ADD, 1), (REPLACE, 2)):
+        chance = chance_by_definition(50.0, 300 + gone * (3 - ledger.units), 4, gone * 3)
+        delta = chance + (gone - 1) * chance / (1 - chance)
+        found = thresholded_delta(50.0, 300, 4, replace(ledger, adjacency=adjacency))
+        assert delta <= found <= delta * (1 + Fraction(1, 2**36))
+
+
 @pytest.mark.parametrize("adjacency", Adjacency)
 def test_deltas_of_one_a_half_and_exactly_the_reserve_are_decided_alike(adjacency, monkeypatch):
     one, three = shared(adjacency), shared(adjacency, 3)

@@ -145,3 +145,6 @@ def test_what_is_planned_is_spent_in_full(adjacency, reserved):
     assert planned(ahead, "another") is ahead
     (other,) = set(Adjacency) - {adjacency}
     assert ahead.spent(adjacency=other) >= ahead.spent()
+    (charge,) = ahead.charges
+    twice = 2 if adjacency is ADD else 1
+    assert twice * reserved <= charge.delta_under(REPLACE) <= 12 * reserved

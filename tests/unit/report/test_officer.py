@@ -102,7 +102,7 @@ def test_what_a_fit_cannot_know_is_yours_and_hazards_are_named():
     assert "epsilon above 20 (25), delta above 1e-5 (0.0001)" in " ".join(
         str(fitted.report(audience="officer")).split()
     )
-    with pytest.raises(ValueError, match="audience is 'analyst' or 'officer'"):
+    with pytest.raises(ValueError, match="audience must be one of 'analyst', 'officer'"):
         fitted.report(audience="board")
 
 
