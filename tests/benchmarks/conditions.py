@@ -3,8 +3,8 @@
 It fits a simulated table. For conditions on 1 to 4 attributes it compares the distribution of each
 other attribute with that in the whole population under the same condition. The error is half the L1
 distance, averaged over the attributes, the conditions and the seeds. ``ours`` draws 20,000 rows
-under each condition. ``nearest`` takes only the particles that fit or, if
-there are none, the nearest ones; ``all`` takes all particles. No particle fits an absent condition.
+under each condition. ``nearest`` takes only the particles that fit or, if there are none, the
+nearest ones; ``all`` takes all particles. No particle fits an absent condition.
 """
 
 import numpy as np
