@@ -178,7 +178,7 @@ class _Recorded(Curator):
             replace(each, answer=answer.copy()) if each.stddev and stddev else each
             for each, (answer, stddev) in zip(measured, self._tape.frozen(event), strict=True)
         ]
-        self._measurements = (*self._measurements[:known], *given)
+        self._measurements[known:] = given
         return given
 
     def discover(
@@ -225,7 +225,7 @@ class _Recorded(Curator):
         event.stddevs, event.result = [trained.stddev], [(trained.answer, trained.stddev)]
         ((answer, stddev),) = self._tape.frozen(event)
         given = replace(trained, answer=answer.copy(), stddev=stddev)
-        self._measurements = (*self._measurements[:known], given)
+        self._measurements[known:] = [given]
         return given
 
     def _form(self, query: Any) -> tuple:
