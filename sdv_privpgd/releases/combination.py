@@ -53,7 +53,13 @@ from sdv_privpgd.privacy.queries import (
 )
 from sdv_privpgd.releases.site import seen
 from sdv_privpgd.releases.site_release import Measured, Site, order_facts
-from sdv_privpgd.report.about import About, assumed_section, facts_about, promise_of
+from sdv_privpgd.report.about import (
+    About,
+    assumed_section,
+    facts_about,
+    promise_of,
+    rows_in_words,
+)
 from sdv_privpgd.report.page import (
     Details,
     Facts,
@@ -352,7 +358,7 @@ class CombinedTable(ModelledTables):
             (
                 each.name,
                 each.ledger.unit,
-                each.rows_in_words,
+                rows_in_words(each.rows),
                 f"{each.ledger.spent():.4g}",
                 f"{each.ledger.delta:g}",
                 each.date,

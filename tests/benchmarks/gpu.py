@@ -1,7 +1,4 @@
-"""A fit on a CUDA device, and beside it on the processor: seconds by stage, and peak memory there.
-
-Needs the package's core alone: numpy, scipy, mpmath, jaxtyping and torch.
-"""
+"""A fit that descends on a CUDA device, and one on the processor: seconds by stage, and memory."""
 
 import sys
 import time
