@@ -348,7 +348,9 @@ class CombinedTable(ModelledTables):
 
     def _promise(self) -> dict[str, Any]:
         sites = [{"site": each.name, **promise_of(each.ledger)} for each in self.sites]
-        return {**promise_of(_worst(self.sites)), "sites": sites}
+        most = {name: max(each[name] for each in sites) for name in ("epsilon", "delta")}
+        unit = " or ".join(dict.fromkeys(each["unit"] for each in sites))
+        return {**promise_of(_worst(self.sites)), **most, "unit": unit, "sites": sites}
 
     def _report(self) -> Report:
         about, at_one, at_all = self.about("several sites"), self.epsilon(), self._at_most()
