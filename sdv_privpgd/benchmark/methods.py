@@ -80,10 +80,6 @@ class Preprocessing:
     share: Fraction = SHARE
 
     def __post_init__(self) -> None:
-        if self.name not in PREPROCESSINGS:
-            raise ValueError(
-                f"There is no preprocessing {self.name!r}: choose from {PREPROCESSINGS!r}."
-            )
         if not 0 < self.share < 1:
             raise ValueError(f"The share must be above 0 and below 1, got {self.share!r}.")
 

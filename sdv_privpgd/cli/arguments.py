@@ -137,12 +137,6 @@ def _character(text: str) -> str:
     return text
 
 
-def _lines(text: str) -> int:
-    if not (text.isascii() and text.isdigit()):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of lines, 0 or more")
-    return int(text)
-
-
 def _encoding(text: str) -> str:
     try:
         return codecs.lookup(text).name
@@ -184,7 +178,6 @@ _KINDS: Mapping[str | None, dict[str, Any]] = {
     "SIGN": {"type": _character},
     "SEPARATOR": {"type": _character},
     "ENCODING": {"type": _encoding},
-    "LINES": {"type": _lines, "metavar": "N"},
     "[TABLE=]N": {"type": _most},
     "COLUMN=VALUE": {"type": _pair},
     "CHILD=COLUMN": {"type": _pair},

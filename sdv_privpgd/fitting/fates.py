@@ -123,11 +123,9 @@ def tables_report(
     title = f"What becomes of the columns of {listed([*map(repr, found)])}"
     outcome = f"A fit stops before it spends anything: {' '.join(refused)}" if refused else ""
     notes = [*linked.absurd(), *more]
-    lines = [line for each in (title, outcome, *notes) for line in wrap(each, WIDTH)]
     stops = [*refused, *(said for each in found.values() for said in each.facts["stops"])]
     lead = [*map(Text, (outcome, *notes)), Items(on_links(linked.tree))]
-    text = "\n".join(lines)
-    return together(found, "check of tables", title, text, lead, stops=stops, warnings=notes)
+    return together(found, "check of tables", title, lead, stops=stops, warnings=notes)
 
 
 def least_rows(

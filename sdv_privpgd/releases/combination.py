@@ -53,7 +53,13 @@ from sdv_privpgd.privacy.queries import (
 )
 from sdv_privpgd.releases.site import seen
 from sdv_privpgd.releases.site_release import Measured, Site, order_facts
-from sdv_privpgd.report.about import About, assumed_section, facts_about, promise_of
+from sdv_privpgd.report.about import (
+    About,
+    assumed_section,
+    facts_about,
+    promise_of,
+    rows_in_words,
+)
 from sdv_privpgd.report.page import (
     Details,
     Facts,
@@ -342,7 +348,9 @@ class CombinedTable(ModelledTables):
 
     def _promise(self) -> dict[str, Any]:
         sites = [{"site": each.name, **promise_of(each.ledger)} for each in self.sites]
-        return {**promise_of(_worst(self.sites)), "sites": sites}
+        most = {name: max(each[name] for each in sites) for name in ("epsilon", "delta")}
+        unit = " or ".join(dict.fromkeys(each["unit"] for each in sites))
+        return {**promise_of(_worst(self.sites)), **most, "unit": unit, "sites": sites}
 
     def _report(self) -> Report:
         about, at_one, at_all = self.about("several sites"), self.epsilon(), self._at_most()
@@ -350,7 +358,7 @@ class CombinedTable(ModelledTables):
             (
                 each.name,
                 each.ledger.unit,
-                each.rows_in_words,
+                rows_in_words(each.rows),
                 f"{each.ledger.spent():.4g}",
                 f"{each.ledger.delta:g}",
                 each.date,

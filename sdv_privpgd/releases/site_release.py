@@ -73,7 +73,6 @@ from sdv_privpgd.privacy.queries import (
     Query,
     TableQuery,
 )
-from sdv_privpgd.report.about import CONFIDENT
 from sdv_privpgd.report.measures import PublicFacts
 from sdv_privpgd.report.privacy import privacy_report
 from sdv_privpgd.report.warnings import Rank, warnings_of
@@ -233,12 +232,6 @@ class Site:
         own = {name: getattr(measured, name) for name in ("ledger", "strategy", "date")}
         rows = estimate_total(measured.domain, measured.answers)
         return cls(name=measured.site, rows=rows, **own)
-
-    @property
-    def rows_in_words(self) -> str:
-        """How many rows it has, as far as that is public."""
-        about = f" ± {CONFIDENT * self.rows.stddev:,.0f}" if self.rows.stddev else ""
-        return f"{'about ' * bool(about)}{self.rows.value:,.0f}{about}"
 
     def to_dict(self) -> dict[str, Any]:
         """What a report's numbers have of it."""

@@ -13,11 +13,11 @@ from sdv_privpgd.base.words import listed, number
 from sdv_privpgd.columns.facts import ColumnFacts
 from sdv_privpgd.columns.visits import Visits
 from sdv_privpgd.columns.vocabulary import words_of
-from sdv_privpgd.estimate.noisy_tables import estimate_total
+from sdv_privpgd.estimate.noisy_tables import Total, estimate_total
 from sdv_privpgd.methods.pipeline import Release
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency, Measurement
-from sdv_privpgd.report.page import Details, Facts, Items, Part, Section, Text, long_table
+from sdv_privpgd.report.page import Details, Items, Part, Section, Text, long_table
 from sdv_privpgd.synthesize.engine import Engine
 
 CONFIDENT = 1.96
@@ -42,18 +42,17 @@ class About:
     constraints: Sequence[str] = ()  # in words
 
 
-def subject(about: About, release: Release | None, adjacency: Adjacency) -> Facts:
-    """The fit at a glance: the table, the date and the method."""
-    return Facts(
-        [
-            ("table", about.table),
-            ("fitted on", about.date),
-            ("rows", _rows(release, adjacency)),
-            ("columns", f"{len(about.columns):,}"),
-            ("method: questions + rows", " + ".join(about.method.parts)),
-            ("program", f"sdv-privpgd {version('sdv-privpgd')}"),
-        ]
-    )
+def subject(about: About, release: Release | None) -> list[tuple[str, str]]:
+    """The fit at a glance: the table, the date and the method, each fact with its name."""
+    rows = release and rows_in_words(estimate_total(release.domain, release.measurements))
+    return [
+        ("table", about.table),
+        ("fitted on", about.date),
+        ("rows", rows or "not asked"),
+        ("columns", f"{len(about.columns):,}"),
+        ("method: questions + rows", " + ".join(about.method.parts)),
+        ("program", f"sdv-privpgd {version('sdv-privpgd')}"),
+    ]
 
 
 def facts_about(about: About, release: Release | None) -> dict[str, Any]:
@@ -98,14 +97,10 @@ def prior_facts(about: About, release: Release | None) -> dict[str, Any]:
     }
 
 
-def _rows(release: Release | None, adjacency: Adjacency) -> str:
+def rows_in_words(rows: Total) -> str:
     """The number of rows, as far as it is public."""
-    if release is None:
-        return "not asked"
-    total = estimate_total(release.domain, release.measurements)
-    if adjacency is Adjacency.REPLACE_ONE:
-        return f"{total.value:,.0f}"
-    return f"about {total.value:,.0f} ± {CONFIDENT * total.stddev:,.0f} (noisy)"
+    said = f"{rows.value:,.0f}"
+    return f"about {said} ± {CONFIDENT * rows.stddev:,.0f} (noisy)" if rows.stddev else said
 
 
 def assumed_section(about: About, adjacency: Adjacency) -> Section:

@@ -551,7 +551,7 @@ def compare_tables(
 
     Of ``tables`` there are the schema and the facts. Synthetic rows have what links add to them.
     """
-    used, found, lead = of_families(real, tree), {}, [Text(_SAID)]
+    used, found, lead = of_families(real, tree), {}, [Text(BANNER), Text(_SAID)]
     for name, (schema, facts) in tables.items():
         own, made = used[name], synthetic[name]
         columns = tuple(each for each in schema.columns if each.name in own and each.name in made)
@@ -565,8 +565,7 @@ def compare_tables(
             said = f"{name}: {gone:,} of {len(real[name]):,} real rows are not used in a fit."
             lead.append(Text(f"{said} They lead nowhere, or are more than max_children."))
     title = "Synthetic tables beside the real ones"
-    text = as_text([Text(BANNER), *lead])
-    report = together(found, "evaluation of tables", title, text, lead, public=False)
+    report = together(found, "evaluation of tables", title, lead, public=False)
     return replace(report, page=replace(report.page, banner=BANNER))
 
 

@@ -299,18 +299,18 @@ def legend(*ledgers: PrivacyLedger) -> Items:
 
 def ledger_table(ledger: PrivacyLedger) -> Table:
     """Each use of the budget: the question, how it was answered and what that cost."""
-    header = ("question", "mechanism", "values", "replaced", "added", "noise sd", "mu²", "share")
+    header = ("question", "mechanism", "values", "replaced", "added", "noise sd", "share")
     return Table("The ledger", header, list(_entries(ledger)), texts=2)
 
 
 def _entries(ledger: PrivacyLedger) -> Iterator[tuple[str, ...]]:
-    """The charges in words, with mu² and their share of the budget; equal ones share an entry."""
+    """The charges in words, with their share of the budget; equal ones share an entry."""
     alike = grouped(
         (_entry(each, ledger.adjacency, ledger.units), each.mu_squared) for each in ledger.charges
     )
     for (what, *entry), spent in alike.items():
         said = what if len(spent) == 1 else f"{what}, {len(spent)} times"
-        yield (said, *entry, f"{float(sum(spent)):.4g}", _share(sum(spent), ledger))
+        yield (said, *entry, _share(sum(spent), ledger))
 
 
 def most_caught(false_alarms: float, mu: float) -> float:

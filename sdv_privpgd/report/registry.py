@@ -411,7 +411,7 @@ def _post_processing(about: About) -> str:
 
 def _composition(ledger: PrivacyLedger) -> str:
     entries = []
-    for what, mechanism, _, _, _, scale, _, shared in ledger_table(ledger).rows:
+    for what, mechanism, _, _, _, scale, shared in ledger_table(ledger).rows:
         kind = "range " if scale.startswith("eps") else "noise sd " if scale[0].isdigit() else ""
         noise = "" if scale == "none" else f", {kind}{scale}"
         entries.append(f"{what} ({mechanism}{noise}, {shared})")

@@ -80,10 +80,10 @@ def release_report(
     if release is not None:
         folded.append(methods_section(about, release, ledger))
     line, worth = overview(schema, about, notes)
-    facts = subject(about, release, ledger.adjacency).facts
+    facts = [*subject(about, release), *guarantee_facts(ledger)]
     page = Page(
         title=f"Synthetic rows of {about.table!r}",
-        lead=[Text(line), Text(protected(ledger)), Facts([*facts, *guarantee_facts(ledger)])],
+        lead=[Text(line), Text(protected(ledger)), Facts(facts)],
         sections=[
             *shown,
             *worth,
@@ -259,19 +259,16 @@ def plans_report(
 ) -> Report:
     """What would be asked of each of some tables, one plan after the other. Public."""
     rows = [[name, f"{float(share):.1%}"] for name, share in shares.items()]
-    lines = [
+    what = (
         f"Plan for {number_of(num_rows)} of {tree.root!r} with all that lead to them, at epsilon "
-        f"{ledger.epsilon:g} and delta {ledger.delta:g}",
-        *(f"{share:>8}  of the budget for {name}" for name, share in rows),
-    ]
-    said = [*map(Text, notes)]
+        f"{ledger.epsilon:g} and delta {ledger.delta:g}"
+    )
     budget = Section("The budget", [Table("Shares", ("table", "share of the budget"), rows)])
     return together(
         plans,
         "plan of tables",
         f"Plan for {', '.join(map(repr, plans))}",
-        "\n\n".join(filter(None, ("\n".join(lines), as_text(said)))),
-        [Text(lines[0]), *said, Items(on_links(tree)), budget],
+        [Text(what), *map(Text, notes), Items(on_links(tree)), budget],
         warnings=list(notes),
         shares={name: float(share) for name, share in shares.items()},
         ledger=ledger.to_dict(),
@@ -279,7 +276,7 @@ def plans_report(
 
 
 def together(
-    reports: Mapping[str, Report], kind: str, title: str, text: str, lead: Sequence, **facts: Any
+    reports: Mapping[str, Report], kind: str, title: str, lead: Sequence[Part], **facts: Any
 ) -> Report:
     """Reports of one kind on tables that belong together, one after the other. Public."""
     texts = [f"{name}\n{'=' * len(name)}\n{each.text}" for name, each in reports.items()]
@@ -289,7 +286,7 @@ def together(
         sections += [Section(f"{name}: {e.heading}", e.parts) for e in each.page.sections]
     tables = {name: each.to_dict() for name, each in reports.items()}
     return Report(
-        text="\n\n".join([text, *texts]),
+        text="\n\n".join([as_text([Text(title), *lead]), *texts]),
         page=Page(title=title, lead=lead, sections=sections),
         facts={"report": kind, "public": True, **facts, "tables": tables},
     )

@@ -20,6 +20,7 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from benchmarks.answering import simulated
 from benchmarks.experiment import options, quiet, values_of
@@ -177,16 +178,12 @@ def _value(asked, rows):
 
 
 def _coefficient(asked, rows):
-    """That of the term, by least squares or by Newton's steps, among rows that have all values."""
+    """That of the term, among rows that have all values."""
     whole = rows[[asked.of, *asked.on]].dropna()
     terms = pd.get_dummies(whole[list(asked.on)], prefix_sep=" = ", drop_first=True)
-    y, place = whole[asked.of].to_numpy(float), terms.columns.get_loc(asked.term)
-    x = np.column_stack([terms.to_numpy(float), np.ones(len(terms))])
-    if asked.kind == "linear":
-        return float(np.linalg.lstsq(x, y, rcond=None)[0][place])
-    beta = np.zeros(x.shape[1])
-    for _ in range(30):
-        chance = 1 / (1 + np.exp(-x @ beta))
-        square = (x * (chance * (1 - chance))[:, None]).T @ x
-        beta = beta + np.linalg.lstsq(square, x.T @ (y - chance), rcond=None)[0]
-    return float(beta[place])
+    is_linear = asked.kind == "linear"
+    model = (
+        LinearRegression() if is_linear else LogisticRegression(C=np.inf, tol=1e-8, max_iter=999)
+    )
+    found = model.fit(terms.to_numpy(float), whole[asked.of].to_numpy(float))
+    return float(np.ravel(found.coef_)[terms.columns.get_loc(asked.term)])

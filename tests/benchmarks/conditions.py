@@ -3,8 +3,8 @@
 It fits a simulated table. For conditions on 1 to 4 attributes it compares the distribution of each
 other attribute with that in the whole population under the same condition. The error is half the L1
 distance, averaged over the attributes, the conditions and the seeds. ``ours`` draws 20,000 rows
-under each condition, ``100 rows`` draws 100. ``nearest`` takes only the particles that fit or, if
-there are none, the nearest ones; ``all`` takes all particles. No particle fits an absent condition.
+under each condition. ``nearest`` takes only the particles that fit or, if there are none, the
+nearest ones; ``all`` takes all particles. No particle fits an absent condition.
 """
 
 import numpy as np
@@ -17,7 +17,7 @@ from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.sampling.conditions import ConditionalRows
 
 _BANDS = {"10 %": 0.1, "1 %": 0.01, "0.1 %": 0.001, "absent": 0.0}
-_MANY, _FEW = 20_000, 100
+_MANY = 20_000
 _FEWEST_KNOWN = 300
 """Fewest rows of the population that a condition may have, so that the truth is known well."""
 
@@ -89,8 +89,6 @@ def _errors(particles, population, values, rng):
         "ours": rows.draw(wish, _MANY, rng).T,
         "nearest": pool[:, costs == np.min(costs)],
         "all": pool,
-        "100 rows": rows.draw(wish, _FEW, rng).T,
-        "nearest 100": pool[:, rng.choice(np.flatnonzero(costs == np.min(costs)), _FEW)],
     }
     others = [axis for axis in range(len(domain)) if axis not in values]
     errors = {

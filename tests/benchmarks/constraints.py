@@ -18,7 +18,7 @@ from encoding import Codec
 
 import sdv_privpgd
 from benchmarks.experiment import metadata_of, options
-from sdv_privpgd.benchmark.tables import TABLES, columns_of
+from sdv_privpgd.benchmark.tables import TABLES, columns_of, rows_and_facts
 from sdv_privpgd.columns.differences import differences_of
 from sdv_privpgd.columns.encoding import encode_table
 from sdv_privpgd.columns.schema import Schema
@@ -40,9 +40,8 @@ def rows(given):
         if given.rows is not None and given.rows < len(table):
             table = table.sample(given.rows, random_state=0)
         table = table.reset_index(drop=True)
-        columns = _described(table, facts)
         for method in given.methods:
-            found = _measured(table, columns, constraint, method, given)
+            found = _measured(table, facts, constraint, method, given)
             yield {"case": name, "method": method, **found}
 
 
@@ -102,33 +101,6 @@ def _quantile_error(real, synthetic):
     return float(apart.mean() / real.mean())
 
 
-def _described(frame, facts):
-    """SDV's facts: numbers in these ranges, integers as such, categories as they occur."""
-    found = {}
-    for name, column in frame.items():
-        if isinstance(facts.get(name), dict):
-            found[name] = dict(facts[name])
-        elif name in facts:
-            low, high = facts[name]
-            found[name] = {"sdtype": "numerical", "range_min": low, "range_max": high}
-            if column.dtype.kind in "iu":
-                found[name]["decimal_places"] = 0
-        else:
-            values = sorted(column.dropna().astype(str).unique())
-            found[name] = {"sdtype": "categorical", "range_values": values}
-        found[name]["range_is_nullable"] = bool(column.isna().any())
-    return found
-
-
-_HOUSING = {
-    "longitude": (-124.5, -114), "latitude": (32.5, 42), "housing_median_age": (0, 52),
-    "total_rooms": (0, 40_000), "total_bedrooms": (0, 7_000), "population": (0, 40_000),
-    "households": (0, 7_000), "median_income": (0, 15.0001), "median_house_value": (0, 500_001),
-}  # fmt: skip
-_ADULT = {
-    "age": (17, 90), "capital-gain": (0, 99_999), "capital-loss": (0, 5_000),
-    "hours-per-week": (1, 99),
-}  # fmt: skip
 _STAYS = {
     name: {"sdtype": "datetime", "datetime_format": "%Y-%m-%d"}
     | {"range_min": "2020-01-01", "range_max": "2022-12-31"}
@@ -136,33 +108,36 @@ _STAYS = {
 }
 
 
+_FLAG = {"sdtype": "numerical", "range_min": 0, "range_max": 1, "decimal_places": 0}
+_AGE = {"sdtype": "numerical", "range_min": 18, "range_max": 95, "decimal_places": 0}
+
+
 def _case(name, folder):
-    """The table, the facts and the constraint of a case; a pair of numbers is a range."""
+    """The table, what is declared of it and the constraint of a case."""
     from sdv import cag
 
     if name == "Inequality: bedrooms, rooms":
-        return (
-            pd.read_parquet(folder / "california_housing.parquet"),
-            _HOUSING,
-            cag.Inequality("total_bedrooms", "total_rooms"),
-        )
+        housing = rows_and_facts("california_housing", folder)
+        return *housing, cag.Inequality("total_bedrooms", "total_rooms")
     if name == "Range: open dates":
         stays, last = _simulated_stays(), {"range_max": "2099-12-31"}
         still = np.random.default_rng(1).random(len(stays)) < 0.4
         stays.loc[still, "left"] = "2099-12-31"
         known = {each: facts | last for each, facts in _STAYS.items()}
-        return stays, {"age": (18, 95), **known}, cag.Range(*_STAYS, strict_boundaries=False)
-    adult = pd.read_parquet(folder / "adult.parquet").drop(columns="fnlwgt")
+        known |= {"ward": {"sdtype": "categorical", "range_values": list("012345")}, "age": _AGE}
+        return stays, known, cag.Range(*_STAYS, strict_boundaries=False)
+    adult, facts = rows_and_facts("adult", folder)
     if name == "FixedCombinations: education":
-        adult["education-num"] = adult["education-num"].astype(str)
-        schools = TABLES["adult"].orders["education"]
-        pairs = [(school, str(number)) for number, school in enumerate(schools, start=1)]
-        names = ["education", "education-num"]
-        return adult, _ADULT, sdv_privpgd.FixedCombinations(names, pairs)
+        names, schools = ["education", "education-num"], TABLES["adult"].orders["education"]
+        numbers = [str(number) for number, _ in enumerate(schools, start=1)]
+        adult[names[1]] = adult[names[1]].astype(int).astype(str)
+        facts[names[1]] = {"sdtype": "categorical", "range_values": numbers}
+        pairs = list(zip(schools, numbers, strict=True))
+        return adult, facts, sdv_privpgd.FixedCombinations(names, pairs)
     # Adult's six relationships in six columns.
     hot = pd.get_dummies(adult.pop("relationship"), prefix="is", dtype=int)
-    table = adult.drop(columns="education-num").join(hot)
-    return table, _ADULT | dict.fromkeys(hot, (0, 1)), cag.OneHotEncoding(list(hot))
+    del facts["relationship"]
+    return adult.join(hot), facts | dict.fromkeys(hot, _FLAG), cag.OneHotEncoding(list(hot))
 
 
 def _simulated_stays():

@@ -11,12 +11,8 @@ from 1, by the fits' exact standard deviations: of a few fits chance alone would
 cell than in the table, on average over the pairs, and ``least`` and ``most`` what the plan says of
 it. With ``--undeclared`` nothing is declared of 5,000 of the rows: ``rows`` is the part of the
 sampled rows that are in another cell than in the table (ten of equally many rows for numbers), and
-``lost`` what discovery may lose by the plan. With ``--columns`` it is the median of the processor
-seconds that plans of so many columns take, every other one a number. Not private.
+``lost`` what discovery may lose by the plan. Not private.
 """
-
-import time
-from statistics import median
 
 import numpy as np
 import pandas as pd
@@ -44,12 +40,9 @@ _WHOLE = {"acs_income_ne_2018": ("AGEP", "COW", "SCHL", "MAR", "OCCP", "POBP", "
 
 @options(
     tables=["adult", "bank", "diamonds", "acs_income_ne_2018"], epsilons=[0.2, 1.0, 2.5], fits=3,
-    rows=False, undeclared=False, columns=0,
+    rows=False, undeclared=False,
 )  # fmt: skip
 def rows(given):
-    if given.columns:
-        yield from _seconds(given)
-        return
     for name in given.tables if given.undeclared else ():
         for epsilon in given.epsilons:
             yield {"table": name[:13], "epsilon": epsilon, **_undeclared(name, epsilon, given)}
@@ -58,20 +51,6 @@ def rows(given):
         for epsilon in given.epsilons:
             line = compared(frame, facts, epsilon, given.fits, with_rows=given.rows)
             yield {"table": name[:13], "epsilon": epsilon, **line}
-
-
-def _seconds(given):
-    """How long plans take, by the number of rows and whether ranges and categories are declared."""
-    declared = [Categorical(range(8)), Numerical(0, 1_000, decimal_places=0)]
-    for num_rows in (5_000, 1_000_000):
-        for is_declared, kinds in ((True, declared), (False, [Categorical(), Numerical()])):
-            columns = {f"c{place}": kinds[place % 2] for place in range(given.columns)}
-            seconds = []
-            for _ in range(given.fits):
-                start = time.process_time()
-                plan_table(columns, given.epsilons[0], 1e-6, num_rows=num_rows)
-                seconds.append(time.process_time() - start)
-            yield {"rows": num_rows, "declared": is_declared, "seconds": median(seconds)}
 
 
 def _undeclared(name, epsilon, given):

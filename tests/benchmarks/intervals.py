@@ -12,7 +12,6 @@ chance alone takes one of 150 to about 0.75). ``width`` is the population interv
 that of the best possible one, which knows the true shares: for any unbiased answer w'y to noisy
 tables y ~ N(M n p, n M S M' + C) the sampling part of the variance is the same, n p (1 - p) of a
 count, and least squares under C have the smallest noise (unit tests compare ours with dense ones).
-``alone`` is the noise's standard deviation of answers from a question's own table alone, over ours.
 Not private.
 """
 
@@ -24,7 +23,6 @@ from answers import open_curator
 from benchmarks.experiment import options
 from sdv_privpgd.benchmark.fits import Stopwatch
 from sdv_privpgd.benchmark.tables import load
-from sdv_privpgd.estimate.noisy_tables import noisy_tables
 from sdv_privpgd.inference.intervals import KINDS, Sum, deviations
 from sdv_privpgd.inference.linear import LinearEstimate
 from sdv_privpgd.methods import pipeline
@@ -103,7 +101,7 @@ def _covered(codes, domain, questions, epsilon, given):
     rng, number = np.random.default_rng(1), len(codes)
     expected = [question.count(codes, domain) for question in questions]
     held = np.zeros((len(KINDS), len(questions)))
-    widths, alone = [], []
+    widths = []
     for _ in range(given.fits):
         drawn = codes[rng.integers(number, size=number)]
         known = {"adjacency": Adjacency(given.adjacency), "seed": None}
@@ -113,7 +111,6 @@ def _covered(codes, domain, questions, epsilon, given):
         estimate = LinearEstimate(domain, curator.measurements)
         found = estimate.answers([{}, *(question.weights for question in questions)])
         assert found.known.all()
-        own = _own_variances(domain, curator.measurements, questions)
         for place, question in enumerate(questions):
             value, variance = found.values[place + 1], found.covariance[place + 1, place + 1]
             total = Sum(value, variance, num_rows=found.values[0], low=0.0)
@@ -125,33 +122,10 @@ def _covered(codes, domain, questions, epsilon, given):
             uncut = Sum(value, variance, num_rows=found.values[0])
             low, high = uncut.interval("population", _LEVEL)
             widths.append((high - low) / (2 * deviations("table", _LEVEL) * np.sqrt(best)))
-            alone.append(np.sqrt(own[place] / variance))
     parts = held / given.fits
     return {
         "of_table": float(parts[0].mean()),
         "of_people": float(parts[1].mean()),
         "worst": float(parts[0].min()),
         "width": float(np.mean(widths)),
-        "alone": float(np.mean(alone)),
     }
-
-
-def _own_variances(domain, measured, questions):
-    """The variances of answers that are sums of cells of the question's own tables alone."""
-    tables = noisy_tables(domain, measured)
-    return [
-        min(
-            table.variance * _cells(domain, clique, question)
-            for clique, table in tables.items()
-            if set(question.weights) <= set(clique)
-        )
-        for question in questions
-    ]
-
-
-def _cells(domain, clique, question):
-    """The number of a table's cells that a question adds up."""
-    sizes = dict(zip(clique, domain.shape(clique), strict=True))
-    return np.prod(
-        [question.weights[n].sum() if n in question.weights else s for n, s in sizes.items()]
-    )

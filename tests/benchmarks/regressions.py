@@ -4,8 +4,8 @@ Rows are drawn from a known population. ``x`` and ``z`` are numbers that go with
 four; ``--categories`` makes more, which repeat what the four are like, the last ones rare. The
 outcome is 5 x + z + a number of the group + noise, or is true with log odds x - z / 2 - 1 + a part
 of that number. In the last group a part ``missing`` of the outcomes is missing. The curator, the
-strategy and the noise are the real ones. ``--engine particles`` fits the default model; ``entropy``
-is a joint table of all columns, which is quicker.
+strategy and the noise are the real ones. ``--engine particles`` fits the default model; ``pgm`` is
+quicker.
 
 ``x``, ``g = D`` and ``z`` are the parts of 95 % intervals that hold the true coefficients, ``+-``
 is the standard error of such a part where 95 of 100 do. ``bias`` is the mean error of x, ``width``
@@ -20,19 +20,16 @@ from unittest import mock
 
 import numpy as np
 from answers import open_curator
-from small_engine import Joint, MaximumEntropy
 
 from benchmarks.experiment import options
 from sdv_privpgd.benchmark.fits import Stopwatch
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.estimate.noisy_tables import noisy_tables
-from sdv_privpgd.inference.linear import Groups
 from sdv_privpgd.inference.moments import Moments
 from sdv_privpgd.inference.questions import Questions
 from sdv_privpgd.inference.regression import regression
-from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD, pipeline
+from sdv_privpgd.methods import PrivPGD, pipeline
+from sdv_privpgd.methods.method import engine_of
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.queries import GroupedMarginalQuery
 
 _OF_GROUP = np.array([0, 1, 2, 4])
 _TRUTH = {
@@ -44,7 +41,7 @@ _LEVEL = 0.95
 
 @options(
     kinds=["linear", "logistic"], missing=[0.0, 0.1, 0.4], epsilons=[5.0, 1.0], rows=40_000,
-    fits=200, categories=4, engine="entropy", on=["x", "g", "z"],
+    fits=200, categories=4, engine="pgm", on=["x", "g", "z"],
 )  # fmt: skip
 def rows(given):
     for kind in given.kinds:
@@ -55,7 +52,7 @@ def rows(given):
                 rng, found = np.random.default_rng(0), {}
                 for _ in range(given.fits):
                     codes = drawn(rng, given.rows, kind, missing, given.categories)
-                    asked = _questions(schema, codes, epsilon, _engine(given.engine))
+                    asked = _questions(schema, codes, epsilon, engine_of(given.engine))
                     for arm, ends in _answers(asked, given.on, kind).items():
                         found.setdefault(arm, []).append(ends)
                 watch.lap("all")
@@ -66,37 +63,6 @@ def rows(given):
                         **_covered(ends, given.fits, _TRUTH[kind]),
                         "fit_s": watch.seconds["all"] / given.fits,
                     }
-
-
-def _engine(name):
-    return ParticleGradientDescent() if name == "particles" else Entropy()
-
-
-class Entropy(MaximumEntropy):
-    """Joint tables, fitted to tables over groups as well."""
-
-    def fit(self, domain, measurements, *, warm_start=None, progress=None):
-        table = super().fit(domain, measurements).table
-        grouped = [each for each in measurements if isinstance(each.query, GroupedMarginalQuery)]
-        for _ in range(self.sweeps):
-            for each in grouped:
-                groups = [Groups(np.asarray(each.query.grouping[n])) for n in each.query.clique]
-                axes = domain.axes(each.query.clique)
-                now = Joint(domain, table).marginal(each.query.clique)
-                for axis, own in enumerate(groups):
-                    now = np.moveaxis(np.tensordot(own.holds, now, (1, axis)), 0, axis)
-                ratio = np.maximum(each.answer, 0) / each.answer.sum() / np.maximum(now, 1e-12)
-                ratio = ratio[np.ix_(*(own.of_codes for own in groups))]
-                order = np.argsort(axes)
-                shape = [domain.sizes[a] if a in axes else 1 for a in range(len(domain))]
-                table = table * ratio.transpose(order).reshape(shape)
-            for clique, own in noisy_tables(domain, measurements).items():
-                axes = domain.axes(clique)
-                now = Joint(domain, table).marginal(clique)
-                ratio = np.maximum(own.counts, 0) / own.counts.sum() / np.maximum(now, 1e-12)
-                shape = [domain.sizes[a] if a in axes else 1 for a in range(len(domain))]
-                table = table * ratio.reshape(shape)
-        return Joint(domain, table / table.sum(), block=20_000)
 
 
 def drawn(rng, num_rows, kind, missing, categories=4):

@@ -25,7 +25,7 @@ RUNS = {  # options that make it small, and how many lines it has at least
                     "--seeds", "1", "--conditions", "2"], 2),
     "constraints": (["--cases", "Range: open dates", "--rows", "500", "--checked", "2000",
                      "--seeds", "1"], 1),
-    "declaring": ([*FEW, "--arms", "undeclared", "declared", "--by-column"], 10),
+    "declaring": ([*FEW, "--arms", "undeclared", "declared"], 2),
     "forecast": (["--tables", "diabetes", "--epsilons", "1", "--fits", "1"], 1),
     "gpu": None,  # tests/gpu
     "sites": ([*FEW, "--sites", "2", "--alone", "1"], 2),

@@ -238,7 +238,8 @@ def test_what_rows_are_about_comes_out_where_noise_is_small():
     table["ill"] = age + table["pay"] / 50 > 90
     columns = {name: COLUMNS[name] for name in table}
     method = RAPPlusPlus(rounds=3, directions=40)
-    fitted = fit_table(table, columns, 20.0, target="ill", method=method, discovery_share=0)
+    with pytest.warns(UserWarning, match="up to about 3 minutes"):
+        fitted = fit_table(table, columns, 20.0, target="ill", method=method, discovery_share=0)
     rows = fitted.sample(4_000).dropna()
     assert len(rows) > 3_900
     right = (rows["age"] + rows["pay"] / 50 > 90) == rows["ill"].astype(bool)

@@ -110,10 +110,9 @@ def test_whose_rows_are_is_an_id_whatever_the_metadata_says(folder, capsys):
     domain = json.loads((folder / "domain.json").read_text())
     domain.pop("age", None)
     (folder / "domain.json").write_text(json.dumps(domain))
-    assert (
-        fit(folder, folder / "parquet", *people, "--adjacency", "add_remove", "--delta", 1e-5) == 0
-    )
+    private = ["--adjacency", "add_remove", "--delta", 1e-5]
+    assert fit(folder, folder / "parquet", *people, *private) == 0
     # As many ids as there are ages would have come back; of each two rows were read at most.
     assert len(pd.read_csv(folder / "out.csv")) < 300
-    assert fit(folder, folder / "parquet", "--person-column", "who") == 1
+    assert fit(folder, folder / "parquet", "--person-column", "who", *private) == 1
     assert "--person-column names ['who'], which are no columns" in capsys.readouterr().err

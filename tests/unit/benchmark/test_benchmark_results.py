@@ -256,8 +256,8 @@ def test_numbers_are_finer_where_rows_are_and_rare_categories_share_a_code(table
 
 
 def test_names_and_shares_that_say_nothing_are_refused():
-    with pytest.raises(ValueError, match="choose from"):
-        Preprocessing(name="rare")
+    with pytest.raises(ValueError, match="There is no 'rare': choose from"):
+        Compared(name="rare / mst / pgm")
     with pytest.raises(ValueError, match="share"):
         Preprocessing(name="equal_mass", share=Fraction(1))
     with pytest.raises(ValueError, match="There is no 'dawa'"):

@@ -18,6 +18,7 @@ from sdv_privpgd import (
     Datetime,
     DomainMismatchError,
     Numerical,
+    People,
     PublicDomainError,
     combine,
     measure,
@@ -75,6 +76,13 @@ def test_everybody_has_the_epsilon_of_the_holders_that_they_are_at():
     assert combined.epsilon("North", "South") == pytest.approx(together, abs=1e-9)
     with pytest.raises(ValueError, match="No site is called"):
         combined.epsilon("West")
+    asked = {"adjacency": "add_remove", "people": People(max_rows=2)}
+    other = released("East", epsilon=1.0, delta=1e-3, **asked)
+    first = released("South", delta=1e-9, adjacency="add_remove")
+    facts = combine([first, other], engine="pgm").about_rows()  # it holds at each site
+    assert facts["epsilon"] == first.ledger.spent()
+    assert facts["delta"] == 1e-3
+    assert facts["unit"] == "one row, not one person or up to 2 rows of one person"
 
 
 def test_the_report_says_what_is_promised_to_whom():
