@@ -44,6 +44,7 @@ from scipy.sparse.linalg import SuperLU, splu
 
 from sdv_privpgd.base import cached_property
 from sdv_privpgd.base.domain import Clique, Domain, Grouping, axes_without
+from sdv_privpgd.estimate.effects import contrasts
 from sdv_privpgd.estimate.noisy_tables import (
     NoisyTable,
     averaged,
@@ -103,9 +104,7 @@ class Groups:
     def effects(self) -> np.ndarray:
         """Columns that span the functions of groups: an even share, then orthonormal contrasts."""
         number = len(self.sizes)
-        basis, _ = np.linalg.qr(np.column_stack([np.ones(number), np.eye(number)[:, 1:]]))
-        basis[:, 0] = 1 / number
-        return basis
+        return np.column_stack([np.full(number, 1 / number), contrasts(number)])
 
     def means(self, functions: np.ndarray) -> np.ndarray:
         """The means of functions of the codes over each group, shape (..., group)."""

@@ -64,21 +64,17 @@ def dependence_graph(
     number = max(most_trials // len(domain), 1)
     while True:
         tried: list[tuple[float, JunctionTree]] = []
-        near: dict[str, set[str]] = {name: set() for name in domain.attributes}
-        for clique in tree.cliques:
-            for name in clique:
-                near[name] |= set(clique) - {name}
-        kept = []
+        joined, kept = edges_of(tree), []
         for place, pair in enumerate(waiting):
             if len(tried) == number:
                 kept += waiting[place:]
                 break
-            if pair[1] in near[pair[0]] or tree.num_cells + _growth(domain, pair, near) > max_cells:
+            if frozenset(pair) in joined:
                 continue
             wider = JunctionTree.of(domain, [*tree.cliques, pair])
             if wider.num_cells <= max_cells:
-                joined = sum(values.get(edge, 0.0) for edge in edges_of(wider))
-                tried.append((joined - penalty * wider.num_cells, wider))
+                known = sum(values.get(edge, 0.0) for edge in edges_of(wider))
+                tried.append((known - penalty * wider.num_cells, wider))
                 kept.append(pair)
         waiting = kept
         score, wider = max(tried, key=lambda each: each[0], default=(best, tree))
@@ -90,17 +86,6 @@ def dependence_graph(
 def edges_of(tree: JunctionTree) -> set[frozenset[str]]:
     """The pairs of attributes that share a clique."""
     return {frozenset(pair) for clique in tree.cliques for pair in combinations(clique, 2)}
-
-
-def _growth(domain: Domain, pair: Clique, near: Mapping[str, set[str]]) -> int:
-    """The cells that a model gains at least by a pair.
-
-    All that both are joined to is a clique, because the graph is chordal. It becomes one with both
-    of them, in place of two with one of them each.
-    """
-    one, other = domain.shape(pair)
-    both = domain.size(tuple(near[pair[0]] & near[pair[1]]))
-    return both * (one * other - one - other)
 
 
 def first_tables(
