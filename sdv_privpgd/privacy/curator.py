@@ -62,9 +62,10 @@ def _squared(query: Query, adjacency: Adjacency, ledger: PrivacyLedger) -> int:
 
     What a row adds is s v, for its weight s from 0 to 1 and the v of its values: a point between
     the origin and some v. Two such points are as far apart as two v, or a v and the origin, can be.
+    So are a person's rows and those of one with fewer, each, where the number of rows is private.
     """
-    square = query.l2_sensitivity_squared(adjacency)
-    if ledger.weights is None:
+    square, rows = query.l2_sensitivity_squared(adjacency), ledger.rows_per_person
+    if ledger.weights is None and (rows == 1 or ledger.adjacency is Adjacency.REPLACE_ONE):
         return square
     return max(square, query.l2_sensitivity_squared(Adjacency.ADD_REMOVE))
 

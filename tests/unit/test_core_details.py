@@ -156,6 +156,9 @@ class TestCurators:
         asked = CountQuery(), MarginalQuery(("a",))
         assert [_squared(query, REPLACE, plain) for query in asked] == [0, 2]
         assert [_squared(query, REPLACE, heavy) for query in asked] == [1, 2]
+        # Of a person in whose place another one comes the number of rows may be another one.
+        books = [PrivacyLedger.open(1.0, 1e-5, own, 3) for own in (REPLACE, ADD)]
+        assert [_squared(asked[0], REPLACE, book) for book in books] == [0, 1]
 
     def test_only_named_columns_are_asked_for_and_of_no_values_or_choices_nothing(self):
         curator = curator_of({"x": [("a", 50)], "y": [("b", 50)]})
