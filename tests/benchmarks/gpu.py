@@ -1,4 +1,7 @@
-"""A fit that descends on a CUDA device, and one on the processor: seconds by stage, and memory."""
+"""A fit on a CUDA device, and beside it on the processor: seconds by stage, and peak memory there.
+
+Needs the package's core alone: numpy, scipy, mpmath, jaxtyping and torch.
+"""
 
 import sys
 import time

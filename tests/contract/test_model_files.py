@@ -39,6 +39,8 @@ from sdv_privpgd.fitting.fitted_table import UnfinishedTable
 from sdv_privpgd.fitting.model_file import NotKeptError, read_model, write_model
 from sdv_privpgd.methods import DPCTGAN, DPDiffusion, PrivPGD
 from sdv_privpgd.privacy.queries import Adjacency
+from sdv_privpgd.synthesize.particles.batched_local_search import BatchedSearch
+from sdv_privpgd.synthesize.particles.batched_projection import BatchedProjection
 from sdv_privpgd.synthesize.particles.descent import ParticleGradientDescent
 from sdv_privpgd.synthesize.particles.paper import AdamStep, SoftmaxProjection
 from sdv_privpgd.synthesize.particles.penalties import DifferentiablePenalty, ProtectedThreshold
@@ -151,6 +153,11 @@ def test_what_a_fit_that_stopped_has_paid_for_comes_back(tmp_path, monkeypatch):
     "whole",
     [
         PrivPGD(engine=ParticleGradientDescent(step=AdamStep(), projection=SoftmaxProjection())),
+        PrivPGD(
+            engine=ParticleGradientDescent(
+                local_search=BatchedSearch(), projection=BatchedProjection()
+            )
+        ),
         ProtectedThreshold({"age": 1.0}, 0.5), DPCTGAN(), DPDiffusion(),
         pd.CategoricalDtype([1, 2], ordered=True), pd.CategoricalDtype(), pd.StringDtype("python"),
         pd.Int64Dtype(), [Decimal, datetime.time, int], pd.DatetimeTZDtype("ns", "Europe/Vienna"),

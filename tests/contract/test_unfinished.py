@@ -184,7 +184,7 @@ class TestWhatIsPaidForIsKept:
         engine = "sdv_privpgd.synthesize.particles.descent.ParticleGradientDescent.fit"
         with monkeypatch.context() as patch:
             patch.setattr(engine, fails())
-            patch.setattr(descent, "must_compile", lambda: False)  # it fits, to compile
+            patch.setattr(descent, "must_compile", lambda **_: False)  # it fits, to compile
             with pytest.raises(MemoryError):
                 synthesizer.fit(sdv_tables.table(200))
         synthesizer.resume()

@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from sdv_privpgd.estimate.support import simplex_projection
+from sdv_privpgd.synthesize.particles.batched_projection import simplex_projection
 from sdv_privpgd.synthesize.particles.descent import embed
 from sdv_privpgd.synthesize.particles.kernels import displacement_to_targets, quantile_targets
 from sdv_privpgd.synthesize.particles.projection import Projection, SignedTable
@@ -21,7 +21,7 @@ def cell_centers(shape: Sequence[int]) -> Float[Tensor, "cell dim"]:
 
 
 def on_simplex(values: Float[Tensor, " cell"]) -> Float[Tensor, " cell"]:
-    return torch.from_numpy(simplex_projection(values.numpy(), 1.0))
+    return simplex_projection(values, torch.ones_like(values, dtype=torch.bool))
 
 
 def project(

@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
 from typing import Any
 
@@ -36,7 +36,9 @@ from sdv_privpgd.estimate.prior import (
 from sdv_privpgd.privacy.queries import MarginalQuery, Measurement, Query
 from sdv_privpgd.synthesize.engine import Engine, Model, Particles, default_number
 from sdv_privpgd.synthesize.particles import binned_displacement
-from sdv_privpgd.synthesize.particles.compiler import is_compiled
+from sdv_privpgd.synthesize.particles.batched_local_search import BatchedSearch
+from sdv_privpgd.synthesize.particles.batched_projection import BatchedProjection
+from sdv_privpgd.synthesize.particles.compiler import HAS_NUMBA, is_compiled
 from sdv_privpgd.synthesize.particles.kernels import (
     KERNELS,
     Kernel,
@@ -46,6 +48,7 @@ from sdv_privpgd.synthesize.particles.kernels import (
 )
 from sdv_privpgd.synthesize.particles.local_search import (
     ExchangeSearch,
+    LocalSearch,
     emptied_targets,
     propose,
     take_proposals,
@@ -130,9 +133,9 @@ class ParticleGradientDescent(Engine):
             them, and what noise hides is believed to be as in them. Where the weighted
             ones are as good as rows of the table, particles are these rows.
         seed: The seed of all random choices here. No private noise depends on it.
-        enable_gpu: Whether to descend on CUDA where there is a device, in the same code in torch
-            that the tests run on the processor. Sixteen cores are faster than a GPU (the guide's
-            page on methods).
+        enable_gpu: Whether to use CUDA where there is a device: the same code in torch that the
+            tests run on the processor. Sixteen cores are faster than a GPU (the guide's page on
+            methods).
         kernel: The code that computes the ways to the targets: "auto" takes the fastest for this
             machine; "torch" and "numba" name one.
 
@@ -154,8 +157,10 @@ class ParticleGradientDescent(Engine):
     step: StepRule = field(default_factory=TransportStep)
     start: str = "marginals"
     targets: str = "denoised"
-    projection: Projection = field(default_factory=CompiledProjection)
-    local_search: ExchangeSearch | None = field(default_factory=ExchangeSearch)
+    projection: Projection = field(
+        default_factory=CompiledProjection if HAS_NUMBA else BatchedProjection
+    )
+    local_search: LocalSearch | None = field(default_factory=ExchangeSearch)
     penalties: Sequence[Penalty] = ()
     possible: Possible = field(default_factory=dict, compare=False)
     stratified: bool = True
@@ -253,7 +258,7 @@ class ParticleGradientDescent(Engine):
 
     def prepare(self, progress: Progress = silent) -> None:
         """Compiles all loops where that was not done on this machine before."""
-        if must_compile():
+        if must_compile(enable_gpu=self.enable_gpu):
             with one_step(progress, "compile"):
                 compile_all()
 
@@ -271,7 +276,8 @@ class ParticleGradientDescent(Engine):
         """
         generator = torch.Generator().manual_seed(self.seed)
         kernel = choose_kernel(self.kernel, enable_gpu=self.enable_gpu)
-        prior, local_search = None, self.local_search
+        projection, local_search = self._on(kernel.device)
+        prior = None
         if self.prior is not None and self.takes_prior:
             prior = weighted(domain, measurements, self.prior, seed=self.seed, progress=progress)
         # The signed measures, and line 1: their projections to probability measures.
@@ -287,7 +293,7 @@ class ParticleGradientDescent(Engine):
             if self.num_particles is None:
                 number *= -(-LEAST_DRAWN // number)
             return Particles(domain=domain, codes=prior.sample(number, self.seed), prior=use)
-        found = self.projection.project_all(list(goals.values()), generator, progress)
+        found = projection.project_all(list(goals.values()), generator, progress)
         weights = dict(zip(goals, found, strict=True))
         losses = [(each.weight, each.loss(domain, measurements)) for each in self.penalties]
         # Line 2: the start.
@@ -311,6 +317,20 @@ class ParticleGradientDescent(Engine):
                 codes, domain, full, self.seed, grouped=grouped, fixed=fixed, progress=progress
             )
         return Particles(domain=domain, codes=codes, losses=curve, prior=use)
+
+    def _on(self, device: torch.device) -> tuple[Projection, LocalSearch | None]:
+        """The projection and local search of a device: on CUDA the default ones work in batches."""
+        projection, local_search = self.projection, self.local_search
+        if isinstance(projection, BatchedProjection):
+            projection = replace(projection, device=str(device))
+        elif isinstance(projection, CompiledProjection) and device.type == "cuda":
+            projection = BatchedProjection(**asdict(projection), device=str(device))
+        is_batched = (
+            isinstance(local_search, BatchedSearch) or device.type == "cuda" or not HAS_NUMBA
+        )
+        if local_search is not None and is_batched:
+            local_search = BatchedSearch(sweeps=local_search.sweeps, device=str(device))
+        return projection, local_search
 
     def _start(
         self,
@@ -475,8 +495,10 @@ def packed(
     )
 
 
-def must_compile() -> bool:
+def must_compile(*, enable_gpu: bool) -> bool:
     """Whether numba would have to compile something for a fit, because it is not on disk yet."""
+    if not HAS_NUMBA or choose_kernel("auto", enable_gpu=enable_gpu).device.type != "cpu":
+        return False
     loops = (
         binned_displacement.sort_cells,
         binned_displacement.pass_part,

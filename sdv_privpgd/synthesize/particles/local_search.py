@@ -1,9 +1,10 @@
 """The local search changes one code of a particle at a time until the tables fit cell by cell."""
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, no_type_check
+from typing import Any, NamedTuple, no_type_check
 
 import numpy as np
 
@@ -14,30 +15,13 @@ from sdv_privpgd.estimate.consistency import Possible, few_choices
 from sdv_privpgd.estimate.interactions import GroupedTargets
 from sdv_privpgd.synthesize.particles.compiler import Threads, inner, mixed, njit, num_threads
 
-_FEWEST_BLOCKS = 24
+FEWEST_BLOCKS = 24
 """Blocks of a sweep at least: in few large ones, particles move on stale residuals."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExchangeSearch:
-    """Lowers the squared residuals of the tables by changes of one code of one particle.
-
-    The objective is the sum over cliques of weight * |target * particles - counts|^2. A move
-    from code a to b in one attribute changes it by 2 * (S_a - S_b + W), where S sums the
-    weighted residuals of the particle's cells over the tables that contain the attribute, and W
-    sums their weights. Tables over groups take part where a and b are of two groups. So one pass
-    along the rows of those tables scores every code at once. GUM (Zhang et al. 2021, section 5)
-    edits one table at a time; here a move must pay in all tables together.
-
-    A sweep visits every code of every particle. The particles of a block score their codes, in
-    parallel where it pays, against the residuals at the block's start. Each draws one of its
-    improving codes with a chance proportional to the gain; if all took the best one, they would
-    run to the same cell. The proposals are then tried one by one against the present residuals.
-    So no accepted move raises the objective, and the bits do not depend on the number of threads.
-
-    Only codes with support are proposed: those with a positive sum in some table. Cells of
-    target 0 repel through their residuals. A cell that must stay empty at any cost gets a target
-    of -1, which the sums leave out. Particles leave it for any code with the same chance.
+class LocalSearch(ABC):
+    """A local search that tries other codes of single particles, in sweeps over all of them.
 
     Attributes:
         sweeps: The largest number of sweeps. It ends earlier when a sweep moves nothing. After 30
@@ -77,17 +61,51 @@ class ExchangeSearch:
             shares.reach(1.0)
             return codes.copy()
         rng = np.random.default_rng(seed)
-        search = Residuals.of(start)
+        search = self.search(start, rng)
         for sweep in range(self.sweeps):
             order, moved = rng.permutation(start.movable), 0
             for share, number in search.sweep(order, rng):
                 moved = moved + number
                 shares.reach((sweep + share) / self.sweeps)
-            if not moved:
+            if not int(moved):  # on a device, the only wait for it
                 break
         shares.reach(1.0)
         found = search.codes[: len(domain)]
         return np.stack([own[row] for own, row in zip(start.supports, found, strict=True)], axis=1)
+
+    @abstractmethod
+    def search(self, start: "Start", rng: np.random.Generator) -> Any:
+        """What has ``codes``, as ``Start`` has, and takes a sweep of attributes in some order.
+
+        After some blocks a sweep yields the share of it that is done and the number of moves.
+        """
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExchangeSearch(LocalSearch):
+    """Lowers the squared residuals of the tables by changes of one code of one particle.
+
+    The objective is the sum over cliques of weight * |target * particles - counts|^2. A move
+    from code a to b in one attribute changes it by 2 * (S_a - S_b + W), where S sums the
+    weighted residuals of the particle's cells over the tables that contain the attribute, and W
+    sums their weights. Tables over groups take part where a and b are of two groups. So one pass
+    along the rows of those tables scores every code at once. GUM (Zhang et al. 2021, section 5)
+    edits one table at a time; here a move must pay in all tables together.
+
+    A sweep visits every code of every particle. The particles of a block score their codes, in
+    parallel where it pays, against the residuals at the block's start. Each draws one of its
+    improving codes with a chance proportional to the gain; if all took the best one, they would
+    run to the same cell. The proposals are then tried one by one against the present residuals.
+    So no accepted move raises the objective, and the bits do not depend on the number of threads.
+
+    Only codes with support are proposed: those with a positive sum in some table. Cells of
+    target 0 repel through their residuals. A cell that must stay empty at any cost gets a target
+    of -1, which the sums leave out. Particles leave it for any code with the same chance.
+    """
+
+    def search(self, start: "Start", rng: np.random.Generator) -> "Residuals":
+        del rng
+        return Residuals.of(start)
 
 
 STAYS_EMPTY = -1.0
@@ -244,7 +262,7 @@ class Residuals(NamedTuple):
         ]
         for view, (axis, number) in enumerate(views):
             own_views.setdefault(number, []).append(view)
-            order = _last_axis(tables[number].axes, axis)
+            order = last_axis(tables[number].axes, axis)
             own = lacks[number].transpose(order)
             values.append(own.ravel())
             offsets.append(at)
@@ -286,7 +304,7 @@ class Residuals(NamedTuple):
     def sweep(self, order: np.ndarray, rng: np.random.Generator) -> Iterator[tuple[float, int]]:
         """Moves the codes in blocks of particles, attribute by attribute in this order."""
         number = self.codes.shape[1]
-        block = min(_LARGEST_BLOCK, max(1, -(-number // _FEWEST_BLOCKS)))
+        block = min(_LARGEST_BLOCK, max(1, -(-number // FEWEST_BLOCKS)))
         word, proposals = np.uint64(rng.integers(2**63)), np.zeros(block, dtype=np.int32)
         num_levels, num_axes = self.widths.shape
         owners = np.repeat(np.arange(num_axes * num_levels), np.diff(self.first_view))
@@ -303,7 +321,7 @@ class Residuals(NamedTuple):
                 yield last / number, int(moved)
 
 
-def _last_axis(axes: Sequence[int], axis: int) -> list[int]:
+def last_axis(axes: Sequence[int], axis: int) -> list[int]:
     """The places of a table's axes, that of one of them last."""
     return sorted(range(len(axes)), key=lambda place: axes[place] == axis)
 

@@ -4,6 +4,7 @@ The default one is compiled: it solves the tables in parallel, each on one core.
 """
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, no_type_check, runtime_checkable
@@ -57,7 +58,7 @@ MOST_WORK = 2**32
 cells get fewer steps: the first steps are the most useful, and such tables have the most noise."""
 
 RELAXATION = 1.8
-"""Overrelaxation of both iterates."""
+"""Overrelaxation of both iterates. The two fast solvers use it, and the two constants below."""
 
 PRIMAL_SHARE = 0.5
 """Factor of the primal step over the dual step, besides the ratio of the distances to go. After
@@ -68,8 +69,8 @@ SMALLEST_GAP = 1e-3
 
 
 @dataclass(frozen=True, kw_only=True)
-class CompiledProjection:
-    """A ``Projection`` that solves tables in parallel, each by one thread, with a certificate.
+class CertifiedSolver(ABC):
+    """A ``Projection`` that solves all tables together and gives each a certificate.
 
     With fixed directions, Eq. 5 reads min over w in the simplex, max over |y| <= 1 of
     <y, K (w - v)>, where K maps a measure to its cumulative sums in the order of each slice, times
@@ -79,9 +80,6 @@ class CompiledProjection:
     optimum after a given number of steps. Each entry of the dual has its own step, in inverse
     proportion to its gap (diagonal preconditioning, Pock & Chambolle 2011, section 2), and every
     step is overrelaxed by ``RELAXATION`` (Condat 2013, theorem 3.2: any factor below 2 converges).
-
-    The order of operations is fixed, so the bits do not depend on the number of threads. Iterates
-    are float32, both bounds float64.
 
     Attributes:
         num_slices: Directions per table, fixed while it is solved.
@@ -99,26 +97,46 @@ class CompiledProjection:
     tolerance: float = 0.01
     precision: float = 1e-6
 
+    @abstractmethod
+    def solve_all(
+        self, tables: Sequence[SignedTable], generator: torch.Generator, progress: Progress = silent
+    ) -> list[CertifiedProjection]:
+        """The projections with their certificates, for the directions drawn."""
+
     def project_all(
         self, tables: Sequence[SignedTable], generator: torch.Generator, progress: Progress = silent
     ) -> list[Float[Tensor, " cell"]]:
         """Probabilities of the cells of each table (see ``Projection``)."""
         return [found.probabilities for found in self.solve_all(tables, generator, progress)]
 
-    def solve_all(
-        self, tables: Sequence[SignedTable], generator: torch.Generator, progress: Progress = silent
-    ) -> list[CertifiedProjection]:
-        """The projections with their certificates, for directions that are drawn.
-
-        A table of one attribute has only one direction.
-        """
+    def draw_directions(
+        self, tables: Sequence[SignedTable], generator: torch.Generator
+    ) -> list[Float[Tensor, "slice _"]]:
+        """The directions of each table, float64. A table of one attribute has only one."""
         dims = [centers.shape[1] for centers, _ in tables]
-        directions = [
+        return [
             stratified_directions(
                 self.num_slices if dim > 1 else 1, dim, generator, dtype=torch.float64
             )
             for dim in dims
         ]
+
+    def most_steps(self, num_places: int) -> int:
+        """The largest number of steps for so many cells times slices."""
+        return min(self.max_steps, max(CHECK_EVERY, MOST_WORK // num_places))
+
+
+class CompiledProjection(CertifiedSolver):
+    """Solves tables in parallel and independently, each by one thread.
+
+    The order of operations is fixed, so the bits do not depend on the number of threads. Iterates
+    are float32, both bounds float64.
+    """
+
+    def solve_all(
+        self, tables: Sequence[SignedTable], generator: torch.Generator, progress: Progress = silent
+    ) -> list[CertifiedProjection]:
+        directions = self.draw_directions(tables, generator)
         return solved_in_threads(self._solve, tables, directions, progress)
 
     def _solve(
@@ -142,7 +160,7 @@ class CompiledProjection:
             scales * gaps,
             (gaps * np.sqrt(scales)).astype(np.float32),
             float(np.linalg.norm(weights - signed)),
-            min(self.max_steps, max(CHECK_EVERY, MOST_WORK // order.size)),
+            self.most_steps(order.size),
             float(self.tolerance),
             float(self.precision),
             weights,

@@ -1,12 +1,16 @@
-"""The projection step, compiled and as published."""
+"""The projection step, compiled, as published, and in batches, on a device where there is one."""
+
+from functools import partial
 
 import numpy as np
 import pytest
 import torch
-from generators import seeded
+from devices import DEVICES, needs_numba, seeded, skip_without
 from references.wasserstein import cell_centers, project, sliced_w1
 from scipy.optimize import linprog
 
+from sdv_privpgd.synthesize.particles import batched_projection
+from sdv_privpgd.synthesize.particles.batched_projection import BatchedProjection
 from sdv_privpgd.synthesize.particles.kernels import SEGMENT_STEPS
 from sdv_privpgd.synthesize.particles.paper import SoftmaxProjection
 from sdv_privpgd.synthesize.particles.projection import CompiledProjection, SignedTable, balanced
@@ -17,6 +21,14 @@ COMPILED = CompiledProjection(max_steps=1_000)
 BOTH = pytest.mark.parametrize(
     "projection", [COMPILED, SoftmaxProjection(num_slices=1, max_steps=900)]
 )
+
+
+@pytest.fixture(params=[pytest.param("compiled", marks=needs_numba), *DEVICES])
+def solver(request):
+    """Makes a certified projection of some settings."""
+    if request.param == "compiled":
+        return CompiledProjection
+    return partial(BatchedProjection, device=str(skip_without(request.param)))
 
 
 def noisy_table(shape=(6, 5), stddev=0.05, seed=0):
@@ -69,9 +81,9 @@ def optimal_distance(centers, values, directions):
 
 
 @pytest.mark.parametrize("shape", [(12,), (20,), (4, 3), (2, 2, 3)])
-def test_the_certificate_encloses_the_optimum_of_the_linear_program(shape):
+def test_the_certificate_encloses_the_optimum_of_the_linear_program(shape, solver):
     centers, values = cell_centers(shape), noise(shape, 0.2)
-    own = CompiledProjection(num_slices=4, max_steps=5_000, tolerance=0.01)
+    own = solver(num_slices=4, max_steps=5_000, tolerance=0.01)
     (found,) = own.solve_all([SignedTable(centers, values)], seeded())
     num_slices = 4 if len(shape) > 1 else 1
     directions = stratified_directions(num_slices, len(shape), seeded(), dtype=F64)
@@ -85,23 +97,24 @@ def test_the_certificate_encloses_the_optimum_of_the_linear_program(shape):
 
 
 @pytest.mark.long
-def test_many_steps_come_within_one_percent_of_the_optimum():
+def test_many_steps_come_within_one_percent_of_the_optimum(solver):
     values, _ = noisy_table()
     table = SignedTable(cell_centers((6, 5)), values)
-    (found,) = CompiledProjection(num_slices=8, max_steps=1_000).solve_all([table], seeded())
+    (found,) = solver(num_slices=8, max_steps=1_000).solve_all([table], seeded())
     directions = stratified_directions(8, 2, seeded(), dtype=F64)
     assert found.distance <= 1.01 * optimal_distance(*table, directions)
     for stddev in (0.002, 0.02):
         values, _ = noisy_table((16, 16), stddev)
         table = SignedTable(cell_centers((16, 16)), values)
-        (found,) = CompiledProjection(max_steps=1_000).solve_all([table], seeded())
-        long = CompiledProjection(max_steps=5_000, tolerance=0.0, precision=0.0)
+        (found,) = solver(max_steps=1_000).solve_all([table], seeded())
+        long = solver(max_steps=5_000, tolerance=0.0, precision=0.0)
         assert found.distance <= 1.01 * long.solve_all([table], seeded())[0].distance
 
 
-def test_tables_projected_together_get_what_each_gets_alone():
-    tables, generator, own = mixed_tables(), seeded(), CompiledProjection(max_steps=100)
+def test_tables_projected_together_get_what_each_gets_alone(solver, monkeypatch):
+    tables, generator, own = mixed_tables(), seeded(), solver(max_steps=100)
     together = own.solve_all(tables, seeded())
+    monkeypatch.setattr(batched_projection, "_PLACES_AT_ONCE", 1)  # every table alone
     drawn = seeded()
     for table, (weights, distance, lower_bound) in zip(tables, together, strict=True):
         alone = project(own, *table, generator)
@@ -116,6 +129,32 @@ def test_tables_projected_together_get_what_each_gets_alone():
         assert lower_bound <= distance + 1e-12
     torch.testing.assert_close(together[-1].probabilities, tables[-1].values, rtol=0, atol=1e-12)
     assert own.project_all([], seeded()) == []
+
+
+@needs_numba
+@pytest.mark.parametrize("device", DEVICES)
+def test_batches_agree_with_the_compiled_projection(device):
+    skip_without(device)
+    tables, batched = mixed_tables(), BatchedProjection(max_steps=1_000, device=device)
+    both = batched.solve_all(tables, seeded()), COMPILED.solve_all(tables, seeded())
+    for ours, theirs in zip(*both, strict=True):
+        # The same iterates up to the rounding of float32.
+        assert ours.distance == pytest.approx(theirs.distance, rel=1e-3, abs=1e-9)
+        assert ours.lower_bound == pytest.approx(theirs.lower_bound, rel=1e-2, abs=1e-9)
+        assert float((ours.probabilities - theirs.probabilities).abs().sum()) < 1e-3
+
+
+def test_progress_of_batches_shows_every_table_once():
+    seen = []
+
+    def progress(items, stage):
+        for item in items:
+            yield item
+            seen.append((stage, len(item.values)))
+
+    tables = mixed_tables()
+    BatchedProjection(max_steps=25).project_all(tables, seeded(), progress)
+    assert seen == [("project", len(table.values)) for table in tables]
 
 
 @BOTH

@@ -1,18 +1,22 @@
-"""The local search: residuals, proposals, and what is never moved."""
+"""The finish, compiled and in batches: on the processor, and on a device where there is one."""
 
 from itertools import pairwise, product
 
 import numpy as np
 import pytest
+import torch
+from devices import DEVICES, needs_numba, skip_without
 
 from sdv_privpgd.base.domain import Domain, Grouping
 from sdv_privpgd.estimate.interactions import GroupedTarget
-from sdv_privpgd.synthesize.particles import compiler
+from sdv_privpgd.synthesize.particles import batched_local_search, compiler
 from sdv_privpgd.synthesize.particles import local_search as module
+from sdv_privpgd.synthesize.particles.batched_local_search import BatchedSearch
 from sdv_privpgd.synthesize.particles.local_search import (
     ExchangeSearch,
     Residuals,
     Start,
+    at_all_levels,
     nearest,
 )
 
@@ -21,6 +25,16 @@ GROUPING = Grouping(tuple("abcd"), ((0, 1), (0, 1, 1), (0, 0, 1, 1), (1, 0, 2, 0
 OTHER = Grouping(("d", "b"), ((0, 0, 0, 1, 1), (1, 0, 1)))
 MIXED = (("b",), ("a", "c"), ("d", "a"), ("b", "c", "d"))
 WEIGHT = 0.5
+
+
+@pytest.fixture(params=[pytest.param("compiled", marks=needs_numba), *DEVICES])
+def finish(request, monkeypatch):
+    """Makes a finish of some settings."""
+    if request.param == "compiled":
+        return ExchangeSearch
+    device = str(skip_without(request.param))
+    monkeypatch.setattr(batched_local_search, "FEWEST_BLOCKS", 6)  # there are few particles
+    return lambda **settings: BatchedSearch(device=device, **settings)
 
 
 def joint(domain=DOMAIN, seed=0):
@@ -70,6 +84,7 @@ def objective(codes, targets, grouped=None, domain=DOMAIN):
     return own
 
 
+@needs_numba
 @pytest.mark.parametrize("num_particles", [1, 7, 300, 10_000])
 def test_no_sweep_raises_the_objective(num_particles):
     targets, codes = marginals(MIXED, noise=0.01), independent(num_particles)
@@ -83,6 +98,7 @@ def test_no_sweep_raises_the_objective(num_particles):
         assert values[-1] < 0.2 * values[0]
 
 
+@needs_numba
 def test_the_residuals_agree_with_recounted_tables():
     targets, grouped, rng = marginals(MIXED), grouped_of(), np.random.default_rng(0)
     shared = Residuals.of(Start.of(independent(5_000), DOMAIN, targets, grouped))
@@ -95,6 +111,31 @@ def test_the_residuals_agree_with_recounted_tables():
     np.testing.assert_allclose(shared.values, recounted.values, rtol=0, atol=0.01)
 
 
+@pytest.mark.parametrize("device", DEVICES)
+def test_no_batch_raises_the_squares_and_the_lacks_stay_exact(device):
+    start = Start.of(independent(200), DOMAIN, marginals(MIXED, noise=0.01), grouped_of(noise=0.01))
+    generator = torch.Generator(skip_without(device)).manual_seed(0)
+    search = batched_local_search._Search.of(start, generator)
+    codes = search.held
+    weights = torch.cat(
+        [torch.full((own.values.size,), round(256 * own.weight)) for own in start.tables]
+    ).to(device)
+    squares = [int((weights * search.lacks.square()).sum())]
+    for first, axis in [(0, 0), (0, 2), (110, 2), (110, 1)]:
+        before, block = codes.clone(), slice(first, min(first + 110, 200))
+        num_moved = search.move(axis, block)
+        levels = at_all_levels(start.maps, codes[:4].cpu().numpy())
+        np.testing.assert_array_equal(codes.cpu(), levels)
+        recounted = torch.cat([batched_local_search._lacks(table, codes) for table in start.tables])
+        assert torch.equal(search.lacks, recounted)
+        squares.append(int((weights * search.lacks.square()).sum()))
+        assert squares[-1] < squares[-2]
+        moved = (codes != before).cpu()
+        assert {row % 4 for row in moved.nonzero()[:, 0].tolist()} == {axis}
+        assert moved[:4, block].sum() == moved[:4].sum() == int(num_moved)
+
+
+@needs_numba
 def test_at_the_end_no_move_lowers_the_objective():
     targets, grouped = marginals(MIXED), grouped_of()
     codes = ExchangeSearch(sweeps=1_000)(independent(60), DOMAIN, targets, 0, grouped=grouped)
@@ -130,53 +171,53 @@ def one_by_one(codes, targets, domain, sweeps):
     return codes
 
 
-def test_two_sweeps_reach_what_is_reached_one_by_one():
+def test_two_sweeps_reach_what_is_reached_one_by_one(finish):
     domain = Domain(("a", "b", "c"), (4, 5, 6))
     targets = marginals(domain.cliques(2), noise=0.01, domain=domain)
     codes = independent(600, domain)
     # The noise of the tables contradicts itself: some of the squares cannot be settled.
     reached = objective(one_by_one(codes, targets, domain, 2), targets, domain=domain)
     assert reached < 0.05 * objective(codes, targets, domain=domain)
-    found = ExchangeSearch(sweeps=2)(codes, domain, targets, 0)
+    found = finish(sweeps=2)(codes, domain, targets, 0)
     assert objective(found, targets, domain=domain) < 1.05 * reached
 
 
-def test_tables_over_groups_are_reached_like_those_over_codes():
+def test_tables_over_groups_are_reached_like_those_over_codes(finish):
     targets, grouped, codes = marginals(DOMAIN.cliques(1)), grouped_of(), independent(2_000)
-    moved = ExchangeSearch(sweeps=15)(codes, DOMAIN, targets, 0, grouped=grouped)
+    moved = finish(sweeps=15)(codes, DOMAIN, targets, 0, grouped=grouped)
     assert objective(moved, {}, grouped) < 1e-3 * objective(codes, {}, grouped)
     assert objective(moved, targets) < 1e-3 * objective(codes, targets)
 
 
-def test_codes_without_support_are_left_and_never_chosen():
+def test_codes_without_support_are_left_and_never_chosen(finish):
     table = joint()
     table[:, 1] = 0
     table[:, :, 0] = 0
     targets = marginals(DOMAIN.cliques(2), table / table.sum())
-    codes = ExchangeSearch(sweeps=1)(independent(500), DOMAIN, targets, 0)
+    codes = finish(sweeps=1)(independent(500), DOMAIN, targets, 0)
     assert set(codes[:, 1]) == {0, 2}
     assert set(codes[:, 2]) <= {1, 2, 3}
 
 
-def test_a_cell_with_a_target_of_minus_one_is_emptied():
+def test_a_cell_with_a_target_of_minus_one_is_emptied(finish):
     targets = marginals(DOMAIN.cliques(2))
     forbidden = targets["b", "c"].argmax()
     targets["b", "c"].ravel()[forbidden] = -1
-    codes = ExchangeSearch()(independent(2_000), DOMAIN, targets, 0)
+    codes = finish()(independent(2_000), DOMAIN, targets, 0)
     assert counts(codes, ("b", "c")).ravel()[forbidden] == 0
 
 
-def test_fixed_attributes_and_those_in_no_table_stay_as_they_are():
+def test_fixed_attributes_and_those_in_no_table_stay_as_they_are(finish):
     targets, codes = marginals((("a", "c"), ("b", "c"))), independent(2_000)
     kept = codes.copy()
-    moved = ExchangeSearch()(codes, DOMAIN, targets, 0, fixed=("c",))
+    moved = finish()(codes, DOMAIN, targets, 0, fixed=("c",))
     np.testing.assert_array_equal(codes, kept)
     np.testing.assert_array_equal(moved[:, 2:], codes[:, 2:])
     assert (moved[:, :2] != codes[:, :2]).any()
     assert objective(moved, targets) < objective(codes, targets)
 
 
-def test_nothing_to_do_changes_nothing():
+def test_nothing_to_do_changes_nothing(finish):
     codes, targets = independent(1_000), marginals(DOMAIN.cliques(2))
     perfect = {clique: counts(codes, clique) / len(codes) for clique in DOMAIN.cliques(2)}
     for sweeps, goals, fixed in (
@@ -185,19 +226,18 @@ def test_nothing_to_do_changes_nothing():
         (3, targets, DOMAIN.attributes),
         (3, perfect, ()),
     ):
-        found = ExchangeSearch(sweeps=sweeps)(codes, DOMAIN, goals, 0, fixed=fixed)
+        found = finish(sweeps=sweeps)(codes, DOMAIN, goals, 0, fixed=fixed)
         np.testing.assert_array_equal(found, codes)
 
 
-def test_the_same_seed_gives_the_same_codes():
+def test_the_same_seed_gives_the_same_codes(finish):
     targets, codes = marginals(MIXED), independent(3_000)
-    first, again, other = (
-        ExchangeSearch(sweeps=1)(codes, DOMAIN, targets, seed) for seed in (3, 3, 4)
-    )
+    first, again, other = (finish(sweeps=1)(codes, DOMAIN, targets, seed) for seed in (3, 3, 4))
     np.testing.assert_array_equal(first, again)
     assert (first != other).any()
 
 
+@needs_numba
 def test_the_number_of_threads_does_not_matter(monkeypatch):
     targets, codes = marginals(MIXED), independent(20_000)
     found = [ExchangeSearch(sweeps=3)(codes, DOMAIN, targets, 0)]
@@ -214,9 +254,9 @@ def test_the_nearest_supported_code_is_the_lower_of_two():
     assert found.tolist() == [0, 0, 0, 1, 2, 2, 2]
 
 
-def test_errors_name_the_argument_and_the_value():
+def test_errors_name_the_argument_and_the_value(finish):
     with pytest.raises(ValueError, match="sweeps must be an integer of at least 0, got -1"):
-        ExchangeSearch(sweeps=-1)
+        finish(sweeps=-1)
 
 
 def test_scores_have_room_for_groups_of_codes_that_are_not_supported():
