@@ -21,7 +21,6 @@ from typing import Any
 
 import numpy as np
 
-from sdv_privpgd import Between
 from sdv_privpgd.benchmark.fits import FOLDER, PeakMemory, Stopwatch, fit_dataset, print_table
 from sdv_privpgd.methods import Method, PrivPGD
 from sdv_privpgd.methods.pipeline import Release
@@ -133,6 +132,8 @@ def quiet() -> Iterator[None]:
 
 def met(rows: Any, where: Mapping[str, Any] | None) -> np.ndarray:
     """Whether each row of a table has these values, or lies in these ranges."""
+    from sdv_privpgd import Between  # the machine with a device has no pandas
+
     found = np.ones(len(rows), dtype=bool)
     for name, wish in (where or {}).items():
         own = rows[name]

@@ -188,8 +188,7 @@ class Start(NamedTuple):
             rows = [level * len(domain) + axis for axis in axes]
             tables.append(LevelTable(level, axes, rows, weight, values))
         compact = np.stack([nearest(codes[:, axis], own) for axis, own in enumerate(supports)])
-        rows = [own[compact[axis]] for level in maps for axis, own in enumerate(level)]
-        return cls(supports, movable, maps, widths, tables, np.stack(rows).astype(np.int32))
+        return cls(supports, movable, maps, widths, tables, at_all_levels(maps, compact))
 
 
 def _supported(name: str, size: int, targets: Mapping[Clique, np.ndarray]) -> np.ndarray:
@@ -199,6 +198,12 @@ def _supported(name: str, size: int, targets: Mapping[Clique, np.ndarray]) -> np
         if name in clique:
             found |= table.sum(axis=axes_without(clique, (name,)), where=table != STAYS_EMPTY) > 0
     return np.flatnonzero(found)
+
+
+def at_all_levels(maps: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """The codes of all levels, as in ``Start``, of those of level 0 (attribute, particle)."""
+    rows = [own[codes[axis]] for level in maps for axis, own in enumerate(level)]
+    return np.stack(rows).astype(np.int32)
 
 
 def nearest(codes: np.ndarray, support: np.ndarray) -> np.ndarray:
