@@ -9,7 +9,7 @@ An auditor reads these files, in this order, with their lines of code:
     ``privacy/accounting.py``       81  epsilon and delta as mu, and back
     ``privacy/noise.py``            45  rounded Gaussian noise
     ``privacy/selection.py``        29  the exponential mechanism
-    ``privacy/thresholding.py``     22  values that nobody declared
+    ``privacy/thresholding.py``     23  values that nobody declared
     ``privacy/queries.py``         201  what can be asked, its sensitivity, and a noisy answer
     ``privacy/counting.py``        124  what is counted over codes, in which units
     ``privacy/dataset.py``          53  codes in memory
@@ -17,7 +17,7 @@ An auditor reads these files, in this order, with their lines of code:
     ``privacy/ledger.py``          196  the ledger; more budget, and people of several tables
     ``privacy/curator.py``         240  charging, counting and noise in one act
     ``privacy/streams.py``         193  rows in a file or on a cluster, weights, first looks
-    ``privacy/boundary.py``        173  the table's way in
+    ``privacy/boundary.py``        171  the table's way in
     ``columns/encoders.py``         53  cells to codes
     ``columns/encoding.py``         36  columns to codes
     ``columns/readings.py``        137  cells of which little is known to codes
@@ -29,19 +29,19 @@ An auditor reads these files, in this order, with their lines of code:
     ``sources/frames.py``           34  frames of pandas
     ``sources/people.py``          122  no more than so many rows of a person
 
-These are 2,400 lines of code. Who has rows in files, databases or clusters, or wants them in order,
-reads, of these 1,554 what the rows come through; they hand out cells, keep none but those of rows
+These are 2,399 lines of code. Who has rows in files, databases or clusters, or wants them in order,
+reads, of these 1,555 what the rows come through; they hand out cells, keep none but those of rows
 before, and count none but for the cluster:
 
     ``sources/locate.py``         151  the source of what a user has, as it is to be read
     ``sources/redaction.py``         25  frames of exceptions that hold cells
     ``sources/files.py``            76  files of Parquet
     ``sources/arrow.py``           157  batches of Arrow, and tables of other libraries
-    ``sources/csv.py``             333  files of text, their names, and dtypes that a user names
+    ``sources/csv.py``             336  files of text, their names, and dtypes that a user names
     ``sources/texts.py``           122  what a text means
     ``sources/spark.py``           283  tallies to the workers of a cluster
-    ``sources/families.py``        323  rows of tables that belong together
-    ``sources/visits.py``           84  at most so many rows of a person, in order
+    ``sources/families.py``        329  rows of tables that belong together
+    ``sources/visits.py``           76  at most so many rows of a person, in order
 
 What they call besides holds no record: ``domain`` and the cells of ``columns/`` are public facts.
 The first ten need numpy, scipy and mpmath alone. ``streams`` and ``boundary`` are the exceptions

@@ -3,10 +3,10 @@
 from house import circles, floors, lines_of_code, measured
 
 MOST = {
-    "package lines": 65_070,
-    "package lines of code": 43_860,
+    "package lines": 64_746,
+    "package lines of code": 43_580,
     "package files": 240,
-    "test lines": 55_661,
+    "test lines": 55_456,
     "constants": 242,
     "floors": 14,
     "circles": 0,
