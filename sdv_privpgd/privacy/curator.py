@@ -64,7 +64,7 @@ def _squared(query: Query, adjacency: Adjacency, ledger: PrivacyLedger) -> int:
     the origin and some v. Two such points are as far apart as two v, or a v and the origin, can be.
     So are a person's rows and those of one with fewer, each, where the number of rows is private.
     """
-    square, rows = query.l2_sensitivity_squared(adjacency), ledger.rows_per_person
+    square, rows = query.l2_sensitivity_squared(adjacency), ledger.rows_counted
     if ledger.weights is None and (rows == 1 or ledger.adjacency is Adjacency.REPLACE_ONE):
         return square
     return max(square, query.l2_sensitivity_squared(Adjacency.ADD_REMOVE))

@@ -158,7 +158,8 @@ class TestCurators:
         assert [_squared(query, REPLACE, heavy) for query in asked] == [1, 2]
         # Of a person in whose place another one comes the number of rows may be another one.
         books = [PrivacyLedger.open(1.0, 1e-5, own, 3) for own in (REPLACE, ADD)]
-        assert [_squared(asked[0], REPLACE, book) for book in books] == [0, 1]
+        books.append(PrivacyLedger.open(1.0, 1e-5, ADD, 3, weighed=True))  # and still count as 1
+        assert [_squared(asked[0], REPLACE, book) for book in books] == [0, 1, 0]
 
     def test_only_named_columns_are_asked_for_and_of_no_values_or_choices_nothing(self):
         curator = curator_of({"x": [("a", 50)], "y": [("b", 50)]})
