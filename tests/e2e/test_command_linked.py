@@ -125,7 +125,10 @@ def test_a_kept_model_is_described_and_gives_more_rows(folder, capsys):
     for command, said in (
         (("sample", model, "--out", folder / "rows.csv"), "holds several tables"),
         (("sample", model, "--mark", "column", "--out", out, "--force"), "not taken with"),
-        (("sample", model, "--condition", "age=3", "--out", out, "--force"), "['age'], which are no columns of the model"),
+        (
+            ("sample", model, "--condition", "age=3", "--out", out, "--force"),
+            "['age'], which are no columns of the model",
+        ),
         (("evaluate", model, real[0], "--out", out / "p.html"), "['homes', 'persons'], got"),
         (("evaluate", model, folder / "domain.json", "--out", out / "p.html"), "no table of the"),
         (("describe", model, "--methods"), "not taken with"),
