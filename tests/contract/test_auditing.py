@@ -14,7 +14,7 @@ from sdv_privpgd.audit import audit_fitted
 from sdv_privpgd.audit.recorder import by_cell
 from sdv_privpgd.plugin.audit import SynthesizerFit, kept_file
 
-pytestmark = [pytest.mark.long, pytest.mark.usefixtures("plant")]
+pytestmark = pytest.mark.usefixtures("plant")
 QUICK = {"runs": 50, "false_alarms": 1e-7}
 COLUMNS = kinds(came="numerical", left="numerical", ill="boolean")
 DAYS = {"range_min": 0, "range_max": 365, "decimal_places": 0, "num_bins": 8}
@@ -35,6 +35,7 @@ def failed(synthesizer):
     return set(synthesizer.audit(**QUICK).to_dict()["failed"])
 
 
+@pytest.mark.long
 def test_an_audit_needs_no_fit_leaves_no_trace_and_sees_constraints():
     synthesizer = small()
     before = repr(sorted(vars(synthesizer)))
@@ -99,6 +100,7 @@ class Casts(MSTSynthesizer):
         return rows.astype({"ill": "object" if self._dtype_of_ill == "object" else "category"})
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("kind", "found"),
     [
@@ -145,6 +147,7 @@ class TestWhatIsKept:
         assert name in check.found
         assert str(value) not in check.found
 
+    @pytest.mark.long
     def test_deltas_discoveries_and_tables_without_sdv_are_checked_too(self):
         synthesizer = small(delta=0.009)
         with pytest.warns(UserWarning, match="delta=0.009 promises next to nothing"):

@@ -6,7 +6,7 @@ MOST = {
     "package lines": 64_746,
     "package lines of code": 43_580,
     "package files": 240,
-    "test lines": 55_460,
+    "test lines": 55_463,
     "constants": 242,
     "floors": 14,
     "circles": 0,
